@@ -1,0 +1,1 @@
+"""Perplexity, comparison with its uncertainty, reports and plots."""

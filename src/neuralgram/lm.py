@@ -1,0 +1,102 @@
+"""The contract: everything that predicts the next token is a `LanguageModel`.
+
+A model knows ids, never strings, and never pads. It answers two questions about windows of
+its `context` tokens, oldest first; scoring, perplexity and generation are written once, here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuralgram.errors import InputError
+from neuralgram.sampling import Chooser, Sampling
+from neuralgram.text.windows import Corpus, Windows, as_ids
+
+# Each model class sets `score_batch` to the windows it likes to score at once; results do not depend on it.
+
+
+class LanguageModel(ABC):
+    """P(next token | the last `context` tokens), over ids 0 … vocab_size − 1.
+
+    Attributes every model has: `vocab_size` (V), `context` (c, 0 or more), `score_batch`.
+    """
+
+    vocab_size: int
+    context: int
+    score_batch: int = 1024
+
+    @abstractmethod
+    def log_probs(self, contexts: ArrayLike) -> NDArray[np.float64]:
+        """Natural log-probabilities [B, V] of every next token after `contexts` [B, c]; rows sum to 1."""
+
+    @abstractmethod
+    def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
+        """−log P(target | context) in nats, float64 [B], exact; `contexts` [B, c], `targets` [B]."""
+
+    def score(self, windows: Windows, batch_size: int | None = None) -> NDArray[np.float64]:
+        """−log P in nats of the target of every window, float64 [N], in bounded memory."""
+        size = self.score_batch if batch_size is None else batch_size
+        if size < 1:
+            raise InputError(f"batch size {size}: expected at least 1 window")
+        if windows.context != self.context:
+            raise InputError(f"windows of {windows.context} tokens: this model reads {self.context}")
+        out = np.empty(len(windows), np.float64)
+        for start in range(0, len(out), size):
+            contexts, targets = windows.slice(start, start + size)
+            out[start : start + size] = self.context_nll(contexts, targets)
+        return out
+
+    def nll(self, ids: ArrayLike, batch_size: int = 1024) -> NDArray[np.float64]:
+        """−log P in nats of ids[c:], float64 [len(ids) − c]; `ids` [T] is read as one stream."""
+        flat = as_ids(ids, self.vocab_size)
+        if flat.ndim != 1:
+            raise InputError(f"ids of shape {flat.shape}: expected one sequence, [T]")
+        return self.score(Corpus(flat, self.vocab_size).windows(self.context), batch_size)
+
+    def perplexity(self, ids: ArrayLike) -> float:
+        """exp of the mean of `nll(ids)`: the total loss over the number of scored tokens."""
+        losses = self.nll(ids)
+        if not len(losses):
+            raise InputError(f"{len(as_ids(ids))} ids leave nothing to score: expected more than {self.context}")
+        return perplexity(float(losses.sum()), len(losses))
+
+    def generate(self, prefix: ArrayLike, n: int, temperature: float = 1.0, seed: int = 0) -> list[int]:
+        """The `n` new ids that continue `prefix` (at least c ids; only the last c are read)."""
+        if n < 0:
+            raise InputError(f"n = {n} tokens to generate: expected 0 or more")
+        return list(islice(self.stream(prefix, Sampling(temperature), seed), n))
+
+    def stream(self, prefix: ArrayLike, sampling: Sampling, seed: int) -> Iterator[int]:
+        """Endless new ids after `prefix`, drawn by one PCG32(seed); the caller decides where to stop."""
+        ids = as_ids(prefix, self.vocab_size)
+        if ids.ndim != 1 or len(ids) < self.context:
+            raise InputError(f"prompt of {ids.size} ids: expected at least the window, {self.context}")
+        return self._stream(ids[len(ids) - self.context :], Chooser(sampling, seed))
+
+    def _stream(self, window: NDArray[np.int64], choose: Chooser) -> Iterator[int]:
+        while True:
+            token = choose(self.log_probs(window[None, :])[0])
+            yield token
+            window = np.append(window, token)[1:]
+
+    def check_windows(self, contexts: ArrayLike, targets: ArrayLike | None = None) -> NDArray[np.int64]:
+        """`contexts` as int64 [B, c] (and `targets` matched to them), or an `InputError` that says what is wrong."""
+        ids = as_ids(contexts, self.vocab_size)
+        if ids.ndim != 2 or ids.shape[1] != self.context:
+            raise InputError(f"contexts of shape {ids.shape}: expected [B, {self.context}], oldest token first")
+        if targets is not None and as_ids(targets, self.vocab_size).shape != (len(ids),):
+            raise InputError(f"targets of shape {np.shape(targets)}: expected [{len(ids)}], one a context")
+        return ids
+
+
+def perplexity(total_nats: float, tokens: int) -> float:
+    """exp(total/tokens); `inf` where that overflows, `nan` for no tokens."""
+    if tokens == 0:
+        return float("nan")
+    with np.errstate(over="ignore"):
+        return float(np.exp(np.float64(total_nats) / tokens))

@@ -1,0 +1,1 @@
+"""The neural probabilistic language model: the equation, its reference, heads and kernels."""

@@ -1,0 +1,1 @@
+"""Output layers: one file each, one contract; see `base.py`."""

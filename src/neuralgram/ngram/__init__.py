@@ -1,0 +1,1 @@
+"""Counting models: counts, one file an estimator, word classes, ARPA files."""

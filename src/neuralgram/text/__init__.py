@@ -1,0 +1,1 @@
+"""What strings become: tokenizers, sources, corpora of ids, windows, the embedded samples."""

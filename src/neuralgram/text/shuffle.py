@@ -1,0 +1,45 @@
+"""A shuffle that needs no memory: position i of an epoch is computed, never stored.
+
+A balanced Feistel network over the next even number of bits permutes a power of four; values
+outside 0 … n − 1 are walked along their cycle until they fall inside (Black & Rogaway 2002), which
+leaves a permutation of 0 … n − 1. So batch = f(seed, step), a run resumes from a step number, and
+a corpus of 10⁹ windows is shuffled in the memory of one batch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralgram.rng import PCG32
+
+_ROUNDS = 6
+
+
+class Permutation:
+    """The permutation of 0 … n − 1 that belongs to `key` (an int); `take(start, stop)` is a piece of it."""
+
+    def __init__(self, n: int, key: int) -> None:
+        self.n = n
+        self._half = np.uint64(max(1, (max(n - 1, 1).bit_length() + 1) // 2))
+        self._mask = np.uint64((1 << int(self._half)) - 1)
+        rng = PCG32(key, stream=77)
+        self._keys = [np.uint64(rng.next_uint32() | rng.next_uint32() << 32) for _ in range(_ROUNDS)]
+
+    def take(self, start: int, stop: int) -> NDArray[np.int64]:
+        """Entries start … stop − 1 of the permutation, int64."""
+        values = self._rounds(np.arange(start, min(stop, self.n), dtype=np.uint64))
+        outside = np.flatnonzero(values >= self.n)
+        while outside.size:
+            values[outside] = self._rounds(values[outside])
+            outside = outside[values[outside] >= self.n]
+        return values.astype(np.int64)
+
+    def _rounds(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        left, right = values >> self._half, values & self._mask
+        for key in self._keys:
+            mixed = (right + key) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+            mixed *= np.uint64(0xD6E8FEB86659FD93)
+            left, right = right, left ^ (mixed >> np.uint64(32)) & self._mask
+        return (left << self._half) | right
