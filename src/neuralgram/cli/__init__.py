@@ -1,1 +1,86 @@
-"""The command line: one module a command."""
+"""The command line: one module a command, imported when that command runs, so `--help` answers at once."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+# name -> one line of help; the command itself is `cli.<name>:command`.
+COMMANDS = {
+    "train": "Train a model on text: `train nplm`, `train ngram`.",
+    "eval": "Perplexity of a text under one or several models, side by side.",
+    "predict": "The likeliest next tokens after a context.",
+    "generate": "Continue a prompt; streams.",
+    "info": "What a model directory holds and where it came from.",
+    "demo": "Train a network and an n-gram on an embedded story and compare them.",
+}
+
+
+class Commands(click.Group):
+    """A group that knows its commands' names and imports one only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"neuralgram.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="neuralgram")
+def neuralgram() -> None:
+    """The neural probabilistic language model of Bengio et al. (2003), the counting models it is
+    measured against, and honest comparisons between them.
+
+    Start with `neuralgram demo`, or `neuralgram train nplm TEXT --out DIR`.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; what the user did wrong is one line on standard error and exit code 2."""
+    from neuralgram.errors import NeuralgramError
+
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        sys.exit(neuralgram.main(arguments, prog_name="neuralgram", standalone_mode=False) or 0)
+    except click.exceptions.Abort:
+        _fail("stopped", 130, arguments)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.UsageError as error:
+        hint = f" (see `{error.ctx.command_path} --help`)" if error.ctx else ""
+        _fail(error.format_message() + hint, 2, arguments)
+    except click.ClickException as error:
+        _fail(error.format_message(), 2, arguments)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+    except KeyboardInterrupt:
+        _fail("stopped", 130, arguments)
+    except (NeuralgramError, OSError, MemoryError) as error:
+        _fail(_describe(error), 2, arguments)
+
+
+def _describe(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return " ".join(str(error).split()) or f"{type(error).__name__}: not enough memory for this request"
+
+
+def _fail(message: str, code: int, arguments: list[str]) -> None:
+    """One line for a person; with --json one JSON object on standard output as well."""
+    print(f"neuralgram: {message}", file=sys.stderr)
+    if "--json" in arguments:
+        import json
+
+        print(json.dumps({"error": message}, ensure_ascii=False))
+    sys.exit(code)

@@ -1,0 +1,85 @@
+"""What commands share: options, and the one way results leave: JSON on standard output or text for a person."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+model_argument = click.argument("model", metavar="MODEL", type=click.Path(path_type=Path))
+
+
+def reading_options(command: Command) -> Command:
+    """How texts are read; the same for every command that reads one."""
+    for option in reversed(
+        [
+            click.option("--field", help="Texts are JSON lines; read this field of each."),
+            click.option("--encoding", default="utf-8", show_default=True, help="How the text's bytes are decoded."),
+            click.option(
+                "--errors",
+                type=click.Choice(["strict", "replace", "ignore"]),
+                default="strict",
+                show_default=True,
+                help="What to do with bytes that cannot be decoded.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def emit(value: dict[str, Any]) -> None:
+    """Print one JSON object; what JSON has no word for (inf, nan) becomes null or a string."""
+    print(json.dumps(_plain(value), ensure_ascii=False))
+
+
+def say(message: str) -> None:
+    """A line for a person, on standard error, so that standard output stays the result."""
+    print(message, file=sys.stderr)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
+        return _plain(value.item())
+    return value
+
+
+def figure(value: float | None, digits: int = 4) -> str:
+    """A number for a table: `digits` significant digits, thousands set apart, a dash for none."""
+    if value is None:
+        return "–"
+    if not math.isfinite(value):
+        return "inf" if value > 0 else "nan"
+    if value and abs(value) < 10 ** -(digits):
+        return f"{value:.{digits - 1}e}"
+    whole = len(str(int(abs(value))))
+    return f"{value:,.{max(0, digits - whole)}f}".replace(",", " ")
+
+
+def table(headers: list[str], rows: list[list[str]]) -> None:
+    """A plain table on standard output; the first column left, numbers right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for index, header in enumerate(headers):
+        drawn.add_column(header, justify="left" if index == 0 else "right", no_wrap=index > 0, overflow="fold")
+    for row in rows:
+        drawn.add_row(*row)
+    Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 120).print(drawn, markup=False)

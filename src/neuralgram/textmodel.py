@@ -1,0 +1,204 @@
+"""Strings in, strings out: tokenizer + boundary + LanguageModel.
+
+Only here is text turned into ids and back, are units closed and prompts padded with the boundary
+symbol, and are bytes counted. Everything below works on ids; everything above speaks to this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralgram import modeldir
+from neuralgram.errors import InputError, ModelDirError
+from neuralgram.lm import LanguageModel, perplexity
+from neuralgram.sampling import Chooser, Sampling
+from neuralgram.text.windows import Corpus
+
+if TYPE_CHECKING:
+    from neuralgram.text.tokenizers import Tokenizer
+
+END = "<end>"  # how a person is shown the boundary symbol; it can never be part of a text
+
+
+class TokenScore(NamedTuple):
+    """One scored token: what is shown for it, its id, its place in the text, and −log P in nats.
+
+    `start`, `end` are character offsets into the text; the end of a unit is an empty span.
+    """
+
+    symbol: str
+    id: int
+    start: int
+    end: int
+    nats: float
+
+
+class Candidate(NamedTuple):
+    """A possible next token and its probability."""
+
+    symbol: str
+    id: int
+    probability: float
+
+
+@dataclass
+class TextModel:
+    """A model that reads and writes strings; `neuralgram.load(dir)` gives one.
+
+    boundary   `stream`, `line` or `document`: what the model was trained with
+    info       what neuralgram.json tells of its training; empty for a model made by hand
+    """
+
+    model: LanguageModel
+    tokenizer: Tokenizer
+    boundary: str = "stream"
+    info: dict[str, Any] = field(default_factory=dict)
+    path: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.boundary not in modeldir.BOUNDARIES:
+            raise InputError(f"boundary {self.boundary!r}: expected one of {', '.join(modeldir.BOUNDARIES)}")
+        modeldir.check_vocabulary(self.model.vocab_size, self.tokenizer, self.boundary)
+
+    @property
+    def boundary_id(self) -> int | None:
+        """The id of the boundary symbol, V − 1, or None in a stream."""
+        return None if self.boundary == "stream" else self.model.vocab_size - 1
+
+    def symbol(self, token: int) -> str:
+        """What a person is shown for one token."""
+        return END if token == self.boundary_id else self.tokenizer.symbol(token)
+
+    def corpus(self, text: str) -> Corpus:
+        """The text as ids: one stream, one unit a line, or one unit in all."""
+        from neuralgram.text.corpora import encode_units
+
+        return encode_units(self.tokenizer, self.boundary, [text])
+
+    def score(self, text: str) -> list[TokenScore]:
+        """Every predicted token of `text` with its loss in nats and its character offsets."""
+        ids, spans = self._spans(text)
+        corpus = Corpus(ids, self.model.vocab_size, self.boundary_id)
+        windows = corpus.windows(self.model.context)
+        losses = self.model.score(windows)
+        first = len(ids) - len(losses)
+        return [
+            TokenScore(self.symbol(int(token)), int(token), int(start), int(end), float(nats))
+            for token, (start, end), nats in zip(ids[first:], spans[first:], losses, strict=True)
+        ]
+
+    def perplexity(self, text: str) -> float:
+        """exp of the total loss of `text` over its scored tokens."""
+        corpus = self.corpus(text)
+        losses = self.model.score(corpus.windows(self.model.context))
+        if not len(losses):
+            raise InputError(f"a text of {len(corpus)} tokens leaves nothing to score: {self._width()}")
+        return perplexity(float(losses.sum()), len(losses))
+
+    def predict(self, context: str, k: int = 5) -> list[Candidate]:
+        """The `k` likeliest next tokens after `context`, best first; ties in id order."""
+        if k < 1:
+            raise InputError(f"k = {k}: expected at least 1")
+        log_probs = self.model.log_probs(self.window(context)[None, :])[0]
+        best = np.argsort(-log_probs, kind="stable")[:k]
+        return [Candidate(self.symbol(int(i)), int(i), float(np.exp(log_probs[i]))) for i in best]
+
+    def generate(
+        self, prompt: str = "", n: int = 100, *, sampling: Sampling | None = None, seed: int = 0, unknown: bool = True
+    ) -> Iterator[str]:
+        """Pieces of text that continue `prompt`: at most `n` tokens, fewer where the text ends by itself.
+
+        `unknown=False` never draws the unknown symbol. Joined, the pieces are the new text.
+        """
+        ids = self.ids(prompt, n, sampling=sampling, seed=seed, unknown=unknown)
+        follows = bool(self._last_unit(prompt).strip())
+        yield from self.tokenizer.decode_stream(ids, follows=follows)
+
+    def ids(
+        self, prompt: str = "", n: int = 100, *, sampling: Sampling | None = None, seed: int = 0, unknown: bool = True
+    ) -> Iterator[int]:
+        """The ids `generate` decodes; the boundary symbol ends them and is not among them."""
+        if n < 0:
+            raise InputError(f"n = {n} tokens to generate: expected 0 or more")
+        sampling = sampling or Sampling()
+        if not unknown and self.tokenizer.unknown is not None:
+            sampling = Sampling(
+                sampling.temperature, sampling.top_k, sampling.top_p, (*sampling.banned, self.tokenizer.unknown)
+            )
+        tokens = self.model.stream(self.window(prompt), sampling, seed)
+        return (token for token in _until(islice(tokens, n), self.boundary_id))
+
+    def weights(self, prompt: str, sampling: Sampling) -> NDArray[np.float64]:
+        """The probabilities [V] from which the next token after `prompt` would be drawn."""
+        return Chooser(sampling, 0).weights(self.model.log_probs(self.window(prompt)[None, :])[0])
+
+    def window(self, prompt: str) -> NDArray[np.int64]:
+        """The c ids the model reads after `prompt`; what is missing before a unit is the boundary symbol."""
+        context = self.model.context
+        ids = self._encode(self._last_unit(prompt))
+        if len(ids) >= context:
+            return ids[len(ids) - context :]
+        if self.boundary_id is None:
+            raise InputError(f"a prompt of {len(ids)} tokens: {self._width()}; give a longer prompt")
+        return np.concatenate([np.full(context - len(ids), self.boundary_id, np.int64), ids])
+
+    def save(self, folder: Path | str) -> None:
+        """Write the model directory `folder`."""
+        modeldir.save(folder, modeldir.Saved(self.model, self.tokenizer, self.boundary, self.info))
+
+    def _encode(self, text: str) -> NDArray[np.int64]:
+        return np.asarray(self.tokenizer.encode(text)).astype(np.int64)
+
+    def _last_unit(self, prompt: str) -> str:
+        return _lines(prompt)[-1] if self.boundary == "line" and prompt else prompt
+
+    def _width(self) -> str:
+        return f"this model reads windows of {self.model.context} and has no boundary symbol (--boundary stream)"
+
+    def _spans(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Ids of the text, units closed, and the character span of each."""
+        pieces = _lines(text, trailing=False) if self.boundary == "line" else [text]
+        all_ids, all_spans, offset = [], [], 0
+        for piece in pieces:
+            ids, spans = self.tokenizer.encode_with_offsets(piece)
+            all_ids.append(np.asarray(ids).astype(np.int64))
+            all_spans.append(np.asarray(spans, np.int64).reshape(-1, 2) + offset)
+            offset += len(piece)
+            if self.boundary_id is not None:
+                all_ids.append(np.array([self.boundary_id]))
+                all_spans.append(np.array([[offset, offset]]))
+            offset += 1  # the line end
+        if not all_ids:
+            return np.empty(0, np.int64), np.empty((0, 2), np.int64)
+        return np.concatenate(all_ids), np.concatenate(all_spans)
+
+
+def load(folder: Path | str) -> TextModel:
+    """The model in a directory, with its tokenizer and boundary: strings in, strings out."""
+    saved = modeldir.load(folder)
+    if saved.tokenizer is None:
+        raise ModelDirError(f"{folder}: has no tokenizer.json, so it reads no text; `load_nplm` gives the bare network")
+    try:
+        return TextModel(saved.model, saved.tokenizer, saved.boundary, saved.info, Path(folder))
+    except InputError as error:
+        raise ModelDirError(f"{folder}: {error}") from None
+
+
+def _until(tokens: Iterator[int], end: int | None) -> Iterator[int]:
+    for token in tokens:
+        if token == end:
+            return
+        yield token
+
+
+def _lines(text: str, *, trailing: bool = True) -> list[str]:
+    """Split at line feeds only; with `trailing=False` a final one opens no further line."""
+    lines = text.split("\n")
+    return lines if trailing or lines[-1] else lines[:-1]
