@@ -1,1 +1,8 @@
 """Output layers: one file each, one contract; see `base.py`."""
+
+from neuralgram.neural.heads.base import Head, HeadInputs
+from neuralgram.neural.heads.softmax import SoftmaxHead
+
+HEADS: dict[str, type[Head]] = {"softmax": SoftmaxHead}
+
+__all__ = ["HEADS", "Head", "HeadInputs"]

@@ -1,0 +1,63 @@
+"""The contract of an output layer: it sees features, never words of the window.
+
+f = [tanh(d + H x); x] with the direct path, tanh(d + H x) without, and x alone where there is no hidden
+layer. A head turns f [B, F] into a distribution over V tokens. Losses are one number an example: the
+caller sums them and divides by the count it wants.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from neuralgram.rng import PCG32
+
+
+@dataclass(frozen=True)
+class HeadInputs:
+    """What a head is built from.
+
+    vocab_size  V
+    features    F, the width of f
+    own         columns of f that meet the head's own output vectors `out.weight` (0: it has none)
+    shared      output vectors [V, F_i] that live elsewhere: C where tied, then W of the direct path
+    rng         the stream initial weights are drawn from
+    options     the head's own settings, JSON values
+    """
+
+    vocab_size: int
+    features: int
+    own: int
+    shared: Sequence[nn.Parameter]
+    rng: PCG32
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+class Head(nn.Module, ABC):
+    """P(token | f). `precision` ("fp32" or "bf16") is how training multiplies; scoring is always exact."""
+
+    def __init__(self, inputs: HeadInputs) -> None:
+        super().__init__()
+        self.vocab_size, self.features = inputs.vocab_size, inputs.features
+        self.precision = "fp32"
+
+    @abstractmethod
+    def logits(self, f_BF: Tensor) -> Tensor:
+        """Scores [B, V] with softmax(scores) = P, in the precision of f, with gradients."""
+
+    @abstractmethod
+    def log_probs(self, f_BF: Tensor) -> Tensor:
+        """log P of every token, float64 [B, V]; each row's probabilities sum to 1."""
+
+    @abstractmethod
+    def nll(self, f_BF: Tensor, y_B: Tensor) -> Tensor:
+        """−log P(y), exact and normalised, float64 [B], without gradients and without all B × V numbers at once."""
+
+    @abstractmethod
+    def loss(self, f_BF: Tensor, y_B: Tensor, rng: torch.Generator | None = None) -> Tensor:
+        """The training objective [B], with gradients; `rng` is for heads that sample."""
