@@ -1,1 +1,42 @@
 """Counting models: counts, one file an estimator, word classes, ARPA files."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from neuralgram.errors import InputError, ModelDirError
+from neuralgram.ngram.add_k import AddK
+from neuralgram.ngram.longest_match import LongestMatch
+from neuralgram.ngram.mle import MaximumLikelihood
+from neuralgram.ngram.model import Config, NgramModel, State
+from neuralgram.text.windows import Corpus
+
+# A new estimator is one file and one line here; the contract tests run over it by themselves.
+ESTIMATORS: dict[str, type[NgramModel]] = {model.smoothing: model for model in (MaximumLikelihood, AddK, LongestMatch)}
+
+
+def fit(smoothing: str, corpus: Corpus, order: int, **options: Any) -> NgramModel:
+    """Fit the estimator of that name; options another estimator has are refused by name."""
+    estimator = _named(smoothing)
+    taken = [name for name in inspect.signature(estimator.fit).parameters if name not in ("corpus", "order")]
+    for name in options:
+        if name not in taken:
+            raise InputError(f"{smoothing} takes no option {name}: it takes {', '.join(taken) or 'none'}")
+    return estimator.fit(corpus, order, **options)
+
+
+def from_state(config: Config, state: State) -> NgramModel:
+    """Any stored counting model: `config()` and `state()` of it, whichever estimator made it."""
+    smoothing = config.get("smoothing")
+    if smoothing not in ESTIMATORS:
+        raise ModelDirError(
+            f"a stored n-gram model of smoothing {smoothing!r}: expected one of {', '.join(ESTIMATORS)}"
+        )
+    return ESTIMATORS[smoothing].from_state(config, state)
+
+
+def _named(smoothing: str) -> type[NgramModel]:
+    if smoothing not in ESTIMATORS:
+        raise InputError(f"smoothing {smoothing!r}: expected one of {', '.join(ESTIMATORS)}")
+    return ESTIMATORS[smoothing]

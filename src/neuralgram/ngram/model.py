@@ -1,0 +1,78 @@
+"""What every counting model is: a `LanguageModel` made of arrays and a few choices."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralgram.errors import ModelDirError
+from neuralgram.lm import LanguageModel
+
+State = dict[str, NDArray[Any]]
+Config = dict[str, Any]
+
+
+class NgramModel(LanguageModel):
+    """A counting model. Each has a `fit(corpus, order, …)` of its own; `state` and `config` make it again.
+
+    smoothing  its name in `ESTIMATORS`
+    order      n; `context` is n − 1
+    boundary   the id that is `<s>` before a unit and `</s>` after it, or None for streams
+    """
+
+    kind: ClassVar[str] = "ngram"
+    smoothing: ClassVar[str]
+    score_batch = 65536
+    boundary: int | None
+    fit: ClassVar[Callable[..., NgramModel]]
+
+    @property
+    def order(self) -> int:
+        """n: the predicted token and the context before it."""
+        return self.context + 1
+
+    @abstractmethod
+    def state(self) -> State:
+        """What was counted or learned, as arrays."""
+
+    @abstractmethod
+    def config(self) -> Config:
+        """What was chosen, as JSON values; `smoothing`, `order`, `vocab_size` and `boundary` are among them."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, config: Config, state: State) -> Self:
+        """The model that `config()` and `state()` describe."""
+
+    def chosen(self, **options: Any) -> Config:
+        """`config()` of this model, given the options only it has."""
+        base = {"smoothing": self.smoothing, "order": self.order, "vocab_size": self.vocab_size}
+        return base | {"boundary": self.boundary} | options
+
+
+def sizes(config: Config) -> tuple[int, int, int | None]:
+    """vocab_size, order and boundary of a stored model, or a `ModelDirError`."""
+    try:
+        V, order, boundary = config["vocab_size"], config["order"], config["boundary"]
+    except KeyError as error:
+        raise ModelDirError(
+            f"a stored n-gram model without {error}: the file is damaged, make the model again"
+        ) from None
+    if not (isinstance(V, int) and isinstance(order, int) and V >= 1 and 1 <= order <= 20):
+        raise ModelDirError(
+            f"a stored n-gram model of vocab_size {V!r}, order {order!r}: expected whole numbers from 1"
+        )
+    if boundary is not None and not (isinstance(boundary, int) and 0 <= boundary < V):
+        raise ModelDirError(f"a stored n-gram model with boundary {boundary!r}: expected null or an id below {V}")
+    return V, order, boundary
+
+
+def log(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Natural logarithm, −inf at 0 without a warning."""
+    with np.errstate(divide="ignore"):
+        out: NDArray[np.float64] = np.log(probabilities)
+    return out
