@@ -6,7 +6,7 @@ symbol, and are bytes counted. Everything below works on ids; everything above s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -118,8 +118,11 @@ class TextModel:
         `unknown=False` never draws the unknown symbol. Joined, the pieces are the new text.
         """
         ids = self.ids(prompt, n, sampling=sampling, seed=seed, unknown=unknown)
-        follows = bool(self._last_unit(prompt).strip())
-        yield from self.tokenizer.decode_stream(ids, follows=follows)
+        return self.decode_after(prompt, ids)
+
+    def decode_after(self, prompt: str, ids: Iterable[int]) -> Iterator[str]:
+        """The text of `ids`, piece by piece, as the continuation of `prompt`."""
+        return self.tokenizer.decode_stream(ids, after=self._last_unit(prompt))
 
     def ids(
         self, prompt: str = "", n: int = 100, *, sampling: Sampling | None = None, seed: int = 0, unknown: bool = True

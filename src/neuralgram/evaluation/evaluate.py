@@ -1,0 +1,142 @@
+"""How well models predict a text: sums of nats over counted tokens, nothing averaged twice.
+
+Perplexity is exp(total nats / scored tokens): no batch, line or padding changes it. Bits per byte divide the
+same nats by the UTF-8 bytes of what was scored, and exist only where tokenizing lost none of them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralgram.errors import InputError
+from neuralgram.lm import perplexity
+from neuralgram.text.windows import Corpus
+from neuralgram.textmodel import TextModel
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One model on one text.
+
+    losses, targets   −log P in nats and id of every scored token, [N]
+    unknown           how many of them are the unknown symbol
+    bytes             UTF-8 bytes of the scored text, or None, and then `bytes_reason` says why
+    first             index of the first scored token (units are scored from their first)
+    seconds           of scoring alone
+    """
+
+    path: str
+    model: TextModel
+    losses: NDArray[np.float64]
+    targets: NDArray[np.int64]
+    unknown: int
+    bytes: int | None
+    bytes_reason: str | None
+    first: int
+    seconds: float
+
+    @property
+    def tokens(self) -> int:
+        """Scored tokens, ends of units among them."""
+        return len(self.losses)
+
+    @property
+    def nats(self) -> float:
+        """The total loss."""
+        return float(self.losses.sum())
+
+    @property
+    def perplexity(self) -> float:
+        """exp of nats per token over all scored tokens; `inf` where that overflows."""
+        return perplexity(self.nats, self.tokens)
+
+    @property
+    def known_perplexity(self) -> float | None:
+        """The same over the tokens that are not the unknown symbol; None where there are none."""
+        known = self.losses[self.targets != self.model.tokenizer.unknown] if self.unknown else self.losses
+        return perplexity(float(known.sum()), len(known)) if len(known) else None
+
+    @property
+    def bits_per_byte(self) -> float | None:
+        """nats / ln 2 / bytes, or None where tokenizing lost bytes."""
+        return self.nats / math.log(2) / self.bytes if self.bytes else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as JSON values; `bits_per_byte` is null with its reason where it would not be true."""
+        return {
+            "path": self.path,
+            "tokens": self.tokens,
+            "nats": self.nats,
+            "nats_per_token": self.nats / self.tokens,
+            "perplexity": self.perplexity,
+            "known_perplexity": self.known_perplexity,
+            "bits_per_byte": self.bits_per_byte,
+            "bits_per_byte_reason": self.bytes_reason,
+            "bytes": self.bytes,
+            "unknown": self.unknown,
+            "unknown_rate": self.unknown / self.tokens,
+            "first_scored": self.first,
+            "vocab_size": self.model.model.vocab_size,
+            "context": self.model.model.context,
+            "tokenizer": self.model.tokenizer.name,
+            "boundary": self.model.boundary,
+            "tokens_per_second": self.tokens / self.seconds if self.seconds > 0 else None,
+        }
+
+    def token_records(self) -> list[dict[str, Any]]:
+        """One record a scored token, in order: what is shown for it, its id, its loss in nats."""
+        return [
+            {"token": self.model.symbol(int(target)), "id": int(target), "nats": float(loss)}
+            for target, loss in zip(self.targets, self.losses, strict=True)
+        ]
+
+
+def evaluate(model: TextModel, corpus: Corpus, *, path: str = "", first: int | None = None) -> Evaluation:
+    """Score `corpus`, whose ids are the model's own tokenizer's; a stream from token `first` on (default: c).
+
+    Raises `InputError` where nothing is left to score.
+    """
+    windows = corpus.windows(model.model.context, first)
+    if len(windows) == 0:
+        raise InputError(
+            f"a text of {len(corpus)} tokens leaves nothing to score: {path or 'the model'} predicts from token "
+            f"{windows.start} on (its window; without a boundary symbol the first tokens are not predicted)"
+        )
+    started = time.perf_counter()
+    losses = model.model.score(windows)
+    seconds = time.perf_counter() - started
+    targets = np.asarray(corpus.ids[windows.start :]).astype(np.int64)
+    unknown = 0 if model.tokenizer.unknown is None else int((targets == model.tokenizer.unknown).sum())
+    count, reason = scored_bytes(model, targets, unknown)
+    return Evaluation(path, model, losses, targets, unknown, count, reason, windows.start, seconds)
+
+
+def scored_bytes(model: TextModel, targets: NDArray[np.int64], unknown: int) -> tuple[int | None, str | None]:
+    """UTF-8 bytes of the scored tokens, or None and the reason why they cannot be known.
+
+    The end of a line stands for its line feed, one byte; the end of a document for nothing.
+    """
+    if model.tokenizer.loses:
+        return None, model.tokenizer.loses
+    if unknown:
+        return None, f"{unknown} tokens are unknown"
+    lengths = [len(piece) for piece in model.tokenizer.pieces]
+    table = np.array([*lengths, 1 if model.boundary == "line" else 0], np.int64)
+    return int(table[targets].sum()), None
+
+
+def comparable(models: Sequence[TextModel]) -> bool:
+    """Whether perplexities of these models can be ranked: one tokenizer and one boundary for all."""
+    return len({(model.tokenizer.hash, model.boundary) for model in models}) <= 1
+
+
+def first_scored(models: Sequence[TextModel]) -> int:
+    """Compared models all score from the largest window on."""
+    return max(model.model.context for model in models)
