@@ -1,0 +1,109 @@
+"""Which windows an update sees: batch = f(seed, step), and nothing else.
+
+Epoch e visits the windows in the order of the permutation keyed by (seed, e), the last partial
+batch dropped. Nothing is remembered, so a run resumes from a step number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from neuralgram.errors import InputError
+from neuralgram.text.shuffle import Permutation
+from neuralgram.text.windows import Windows
+
+_BLOCK = 1 << 14  # windows gathered at once: enough to make the cost of NumPy's calls vanish, few enough for the cache
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+class Batches:
+    """The batches of a run over `windows`, `batch_size` windows each.
+
+    boundary_rate: this fraction of the windows has a random number, 1 … c, of its oldest tokens read as the
+    boundary symbol, so that a model trained on documents also knows what a short prompt looks like.
+    Raises `InputError` where the windows do not fill one batch.
+    """
+
+    def __init__(self, windows: Windows, batch_size: int, seed: int, *, boundary_rate: float = 0.0) -> None:
+        if batch_size < 1:
+            raise InputError(f"batch size {batch_size}: expected at least 1 window")
+        if len(windows) < batch_size:
+            raise InputError(
+                f"{len(windows)} windows of {windows.context} + 1 tokens: expected at least one batch, {batch_size}; "
+                "give more text or a smaller batch"
+            )
+        if boundary_rate > 0 and windows.corpus.boundary is None:
+            raise InputError(f"boundary rate {boundary_rate}: a stream has no boundary symbol; expected 0")
+        self.windows = windows
+        self.batch_size = batch_size
+        self.seed = seed
+        self.boundary_rate = boundary_rate
+        self.per_epoch = len(windows) // batch_size
+        self._epoch = -1
+        self._permutation = Permutation(len(windows), 0)
+        self._first = self._stop = 0  # the steps whose windows are held
+        self._contexts = self._targets = torch.empty(0, dtype=torch.int64)
+
+    def batch(self, step: int) -> tuple[Tensor, Tensor]:
+        """Contexts [B, c] and targets [B], int64, of update `step` (0, 1, …)."""
+        if not self._first <= step < self._stop:
+            self._gather(step)
+        start = (step - self._first) * self.batch_size
+        stop = start + self.batch_size
+        return self._contexts[start:stop], self._targets[start:stop]
+
+    def order(self, epoch: int) -> Permutation:
+        """The permutation of the windows in epoch `epoch`."""
+        return Permutation(len(self.windows), epoch_key(self.seed, epoch))
+
+    def _gather(self, step: int) -> None:
+        epoch, within = divmod(step, self.per_epoch)
+        if epoch != self._epoch:
+            self._epoch, self._permutation = epoch, self.order(epoch)
+        stop = min(self.per_epoch, within + max(1, _BLOCK // self.batch_size))
+        places = within * self.batch_size, stop * self.batch_size
+        contexts, targets = self.windows.gather(self._permutation.take(*places))
+        if self.boundary_rate > 0:
+            contexts = self._shorten(contexts, epoch, places[0])
+        self._contexts, self._targets = torch.from_numpy(contexts), torch.from_numpy(targets)
+        self._first, self._stop = step, step + stop - within
+
+    def _shorten(self, contexts: NDArray[np.int64], epoch: int, place: int) -> NDArray[np.int64]:
+        """Some windows with their oldest tokens read as the boundary; which ones depends on (seed, epoch, place)."""
+        boundary = self.windows.corpus.boundary
+        assert boundary is not None  # the constructor saw to it
+        count, width = contexts.shape
+        noise = _uniform(np.arange(place, place + count, dtype=np.uint64), epoch_key(self.seed, epoch))
+        # Given u < rate, u/rate is itself uniform: one number decides whether and how many.
+        lengths = np.where(noise < self.boundary_rate, np.ceil((noise / self.boundary_rate) * width), 0)
+        return np.where(np.arange(width) < lengths[:, None], boundary, contexts)
+
+
+def epoch_key(seed: int, epoch: int) -> int:
+    """The key of epoch `epoch` of a run: 64 bits mixed from (seed, epoch)."""
+    return _mix_int(_mix_int(seed) + epoch)
+
+
+def step_seed(seed: int, step: int) -> int:
+    """The seed of the dropout masks of update `step`: 63 bits mixed from (seed, step)."""
+    return _mix_int(_mix_int(seed ^ 0xD09017) + step) >> 1
+
+
+def _mix_int(value: int) -> int:
+    return int(_mix(np.array([value & (1 << 64) - 1], np.uint64))[0])
+
+
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64 (Steele, Lea & Flood 2014): the output of a Weyl sequence at these positions."""
+    z = (values + np.uint64(1)) * np.uint64(_GOLDEN)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _uniform(places: NDArray[np.uint64], key: int) -> NDArray[np.float64]:
+    """A number in (0, 1) for each place, fixed by (place, key)."""
+    return ((_mix(places ^ np.uint64(_mix_int(key))) >> np.uint64(12)).astype(np.float64) + 0.5) / 4503599627370496.0

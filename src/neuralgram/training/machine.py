@@ -1,0 +1,121 @@
+"""What this machine really gives: cores, and whether more threads than one help."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from neuralgram.training.loop import Trainer
+from neuralgram.training.validation import Validation
+
+if TYPE_CHECKING:
+    from neuralgram.neural.nplm import NPLM
+    from neuralgram.text.windows import Windows
+    from neuralgram.training.config import TrainConfig
+
+_CLEARLY_SLOWER = 1.1  # more threads are kept unless they cost this much: a steady choice, whatever else runs
+
+
+class Threads(NamedTuple):
+    """A number of threads and why."""
+
+    number: int
+    reason: str
+
+
+def cores() -> int:
+    """Cores this process may use: its affinity, and a container's quota where there is one."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(count, math.floor(_quota())))
+
+
+def _quota(root: Path = Path("/sys/fs/cgroup")) -> float:
+    """The processors a control group grants (version 2, then version 1), or infinity."""
+    try:
+        quota, period = (root / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        try:
+            quota = (root / "cpu/cpu.cfs_quota_us").read_text().strip()
+            period = (root / "cpu/cpu.cfs_period_us").read_text().strip()
+        except OSError:
+            return math.inf
+    if not quota.isdigit() or not period.isdigit() or int(period) == 0:
+        return math.inf  # "max", or -1: no limit
+    return max(1.0, int(quota) / int(period))
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """PyTorch on `count` threads inside, as it was afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def choose_threads(model: NPLM, windows: Windows, config: TrainConfig) -> Threads:
+    """All the cores this process has, unless a short timing finds one thread clearly faster."""
+    available = cores()
+    if config.threads is not None:
+        return Threads(config.threads, "as asked")
+    if next(model.parameters()).device.type != "cpu":
+        return Threads(available, "the work is done by the accelerator")
+    if available == 1:
+        return Threads(1, "this process has one core")
+    one, many = _compare(_rehearsal(model, windows, config), available)
+    if many > one * _CLEARLY_SLOWER:
+        return Threads(1, f"{available} threads were {many / one:.1f} times slower than 1")
+    return Threads(available, f"{available} cores; {one / many:.1f} times as fast as 1 thread")
+
+
+def time_step(model: NPLM, windows: Windows, config: TrainConfig, seconds: float) -> float:
+    """Seconds an update takes, the median over about `seconds` of updates to a copy of the model."""
+    trainer = _rehearsal(model, windows, config)
+    trainer.update()
+    taken: list[float] = []
+    while sum(taken) < seconds:
+        taken.append(_timed(trainer))
+    return sorted(taken)[len(taken) // 2]
+
+
+def time_validation(model: NPLM, validation: Validation) -> float:
+    """Seconds a validation takes, from scoring a part of it."""
+    tokens = min(validation.tokens, 4 * model.score_batch)
+    start = time.perf_counter()
+    validation.part(model, tokens)
+    return (time.perf_counter() - start) * validation.tokens / tokens
+
+
+def _rehearsal(model: NPLM, windows: Windows, config: TrainConfig) -> Trainer:
+    return Trainer(copy.deepcopy(model), windows, config, 1 << 30)
+
+
+def _compare(trainer: Trainer, many: int) -> tuple[float, float]:
+    """The shortest update on one thread and on `many`, taking turns, so that both meet the same machine."""
+    best = {1: math.inf, many: math.inf}
+    begun = time.perf_counter()
+    for turn in range(20):
+        for count in (1, many):
+            with threads(count):
+                taken = _timed(trainer)
+            if turn:  # the first one of each pays for allocation
+                best[count] = min(best[count], taken)
+        if turn > 1 and time.perf_counter() - begun > 0.5:
+            break
+    return best[1], best[many]
+
+
+def _timed(trainer: Trainer) -> float:
+    start = time.perf_counter()
+    trainer.update().item()
+    return time.perf_counter() - start
