@@ -1,0 +1,183 @@
+"""The contract of a tokenizer: text to ids and back, and a Hugging Face `tokenizer.json` that does the same.
+
+Ids run from 0 to vocab_size − 1. The boundary symbol that closes a unit is no text and so no part of
+any tokenizer: its id is `vocab_size`, the first free one.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuralgram.errors import InputError, TextError
+from neuralgram.text.windows import as_ids
+
+UNKNOWN = "<unk>"
+UNSEEN = -1  # what `look_up` gives where a symbol is not in the vocabulary and no unknown symbol exists
+
+
+class Tokenizer(ABC):
+    """Text in, ids out, and back.
+
+    name        its key in `TOKENIZERS`
+    vocab_size  number of symbols, the boundary symbol not among them
+    unknown     id of the unknown symbol `<unk>`, or None where unseen input cannot be met
+    loses       why decode(encode(text)) may differ from a text it knows, or None where it cannot
+    pieces      the UTF-8 bytes each token stands for, [vocab_size]
+    joiner      what decoding puts between two tokens
+    """
+
+    name: ClassVar[str]
+    joiner: ClassVar[str] = ""
+
+    def __init__(
+        self, symbols: list[str], pieces: list[bytes], *, unknown: int | None = None, loses: str | None = None
+    ) -> None:
+        self._symbols = symbols
+        self.pieces = pieces
+        self.vocab_size = len(symbols)
+        self.unknown = unknown
+        self.loses = loses
+
+    @abstractmethod
+    def look_up(self, text: str) -> NDArray[np.int64]:
+        """Ids of `text`, int64 [N], with −1 for what the vocabulary lacks where there is no unknown symbol."""
+
+    @abstractmethod
+    def look_up_lines(self, text: str) -> NDArray[np.int64]:
+        r"""As `look_up` of every line by itself, with the boundary id, vocab_size, in place of every "\n"."""
+
+    @abstractmethod
+    def encode_with_offsets(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Ids [N] and where each stands, [N, 2]: first character and the one after the last.
+
+        A token that is a part of a character (bytes of a longer UTF-8 sequence) has the offsets of that character.
+        """
+
+    @abstractmethod
+    def to_json(self) -> str:
+        """A Hugging Face `tokenizer.json`, which the `tokenizers` library loads by itself."""
+
+    @property
+    def lossless(self) -> bool:
+        """Whether decode(encode(text)) is the text, for every text without unknown symbols."""
+        return self.loses is None
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the `tokenizer.json`, in hexadecimal: two tokenizers with one hash give the same ids."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @cached_property
+    def library(self) -> Any:
+        """The same tokenizer as an object of the `tokenizers` library."""
+        return library_tokenizer(self.to_json())
+
+    def encode(self, text: str) -> NDArray[np.int64]:
+        """Ids of `text`, int64 [N]; `TextError` names the first symbol that the vocabulary lacks."""
+        ids = self.look_up(text)
+        if self.unknown is None and ids.min(initial=0) < 0:
+            self.refuse(text)
+        return ids
+
+    def refuse(self, text: str, where: str = "the text", before: int = 0) -> NoReturn:
+        """Raises the `TextError` for the first unseen symbol of `text`, which starts at character `before`."""
+        ids, offsets = self.encode_unseen(text)
+        start, stop = offsets[int(np.flatnonzero(ids < 0)[0])]
+        raise TextError(
+            f"{text[start:stop]!r} at character {before + start} of {where} is not among the {self.vocab_size} symbols "
+            f"of the {self.name} tokenizer: expected text of its symbols (train with an unknown symbol, which a "
+            f"minimum count of 2 makes, or with the bytes tokenizer, which reads anything)"
+        )
+
+    @abstractmethod
+    def encode_unseen(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """As `encode_with_offsets`, but with −1 where that would refuse."""
+
+    def decode(self, ids: ArrayLike) -> str:
+        """The text of `ids` [N]; bytes that are no UTF-8 are shown as U+FFFD, the unknown symbol as `<unk>`."""
+        pieces = self.pieces
+        flat = as_ids(ids, self.vocab_size).ravel().tolist()
+        return self.joiner.encode().join([pieces[i] for i in flat]).decode("utf-8", "replace")
+
+    def decode_stream(self, ids: Iterable[int], after: str = "") -> Iterator[str]:
+        """The text of `ids` one token at a time, a character only once all its bytes are there.
+
+        The strings together are `decode` of the ids as the continuation of `after`: words are parted from it.
+        """
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        joiner = self.joiner.encode()
+        between = joiner if after and not after[-1].isspace() else b""
+        for token in ids:
+            if not 0 <= token < self.vocab_size:
+                raise InputError(f"id {token} is outside the vocabulary: expected 0 … {self.vocab_size - 1}")
+            yield decoder.decode(between + self.pieces[token])
+            between = joiner
+        yield decoder.decode(b"", final=True)
+
+    def symbols(self) -> list[str]:
+        """What a person is shown for each id, [vocab_size]."""
+        return list(self._symbols)
+
+    def symbol(self, token: int) -> str:
+        """What a person is shown for one token."""
+        if not 0 <= token < self.vocab_size:
+            raise InputError(f"id {token} is outside the vocabulary: expected 0 … {self.vocab_size - 1}")
+        return self._symbols[token]
+
+    def id_of(self, symbol: str) -> int | None:
+        """The id of a symbol as `symbol` shows it, or None."""
+        return self._ids.get(symbol)
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {symbol: i for i, symbol in reversed(list(enumerate(self._symbols)))}
+
+    def save(self, path: str | Path) -> None:
+        """Writes the `tokenizer.json`."""
+        Path(path).write_text(self.to_json(), encoding="utf-8", newline="\n")
+
+
+def utf8(text: str, errors: str = "strict") -> bytes:
+    """`text` as UTF-8; a `TextError` for a lone surrogate, which is no text.
+
+    `errors="surrogateescape"` makes raw bytes that came in as surrogate escapes those bytes again.
+    """
+    try:
+        return text.encode("utf-8", errors)
+    except UnicodeEncodeError as error:
+        raise TextError(
+            f"{text[error.start]!r} at character {error.start} is no text: expected Unicode characters (replace it)"
+        ) from None
+
+
+def tokenizer_json(model: dict[str, Any], **parts: Any) -> str:
+    """A `tokenizer.json`: `model` and what is not None of normalizer, pre_tokenizer and decoder."""
+    whole: dict[str, Any] = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [],
+        "normalizer": None,
+    }
+    whole |= {"pre_tokenizer": None, "post_processor": None, "decoder": None} | parts | {"model": model}
+    return json.dumps(whole, ensure_ascii=False, indent=1)
+
+
+def library_tokenizer(text: str) -> Any:
+    """`text`, a `tokenizer.json`, as an object of the `tokenizers` library, or a `TextError`."""
+    import tokenizers
+
+    try:
+        return tokenizers.Tokenizer.from_str(text)
+    except Exception as error:  # the library raises bare Exceptions
+        raise TextError(f"tokenizer.json: the tokenizers library refuses it ({error})") from None

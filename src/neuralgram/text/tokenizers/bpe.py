@@ -1,0 +1,138 @@
+"""`bpe`: byte-level byte-pair encoding, learned by the `tokenizers` library; any input is valid, nothing is lost.
+
+Tokens are byte strings: the 256 bytes and the merges learned, numbered by how often they occur in the sample they
+were learned on (Sennrich, Haddow & Birch 2016; Radford et al. 2019 for the byte level).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralgram.errors import InputError, TextError
+from neuralgram.text.pieces import cut_pieces
+from neuralgram.text.tokenizers.base import Tokenizer, library_tokenizer, utf8
+from neuralgram.text.tokenizers.bytelevel import byte_letters, byte_level_json, byte_offsets, shown
+
+SAMPLE = 16_000_000  # characters that merges are learned on: beyond this the vocabulary hardly changes
+_BATCH = 1 << 16  # characters the library encodes as one text; several go to its threads at once
+
+
+class Bpe(Tokenizer):
+    """Byte-pair tokens, from a `tokenizer.json`: one learned here, or any byte-level one without special tokens."""
+
+    name: ClassVar[str] = "bpe"
+
+    def __init__(self, text: str) -> None:
+        spec = json.loads(text)
+        byte_of = {letter: b for b, letter in enumerate(byte_letters())}
+        added = {token["id"]: token["content"] for token in spec.get("added_tokens") or []}
+        table = {i: letters for letters, i in spec["model"]["vocab"].items()} | added
+        if sorted(table) != list(range(len(table))):
+            raise TextError(f"tokenizer.json: {len(table)} tokens whose ids leave gaps: expected 0 … {len(table) - 1}")
+        try:
+            pieces = [
+                utf8(table[i]) if i in added else bytes(byte_of[letter] for letter in table[i])
+                for i in range(len(table))
+            ]
+        except KeyError as error:
+            raise TextError(f"tokenizer.json: {error} is no byte: expected a byte-level vocabulary") from None
+        loses = None if spec.get("normalizer") is None else f"text is normalised ({spec['normalizer'].get('type')})"
+        super().__init__([shown(piece) for piece in pieces], pieces, loses=loses)
+        self._text = text
+        self._lengths = np.array([len(piece) for piece in pieces], np.int64)
+
+    @classmethod
+    def train(cls, pieces: Iterable[str], *, vocab_size: int = 8192, sample: int = SAMPLE) -> Bpe:
+        """Learns merges on the first `sample` characters of the text `pieces` until there are `vocab_size` tokens.
+
+        A text too small for so many (a merge must occur twice) gives fewer.
+        """
+        if vocab_size < 256:
+            raise InputError(f"byte-pair vocabulary of {vocab_size}: expected at least 256, one token a byte")
+        texts = list(_first(pieces, sample))
+        utf8("".join(texts))
+        merges = _learn(texts, vocab_size)
+        plain = cls(_json(list(range(256 + len(merges))), merges))
+        counts = np.zeros(plain.vocab_size, np.int64)
+        for text in texts:
+            counts += np.bincount(plain.look_up(text), minlength=plain.vocab_size)
+        order = sorted(range(plain.vocab_size), key=lambda i: (-counts[i], plain.pieces[i]))
+        return cls(_json(order, merges))
+
+    def look_up(self, text: str) -> NDArray[np.int64]:
+        """Ids int64 [N]."""
+        utf8(text)
+        return self._encode([text])
+
+    def look_up_lines(self, text: str) -> NDArray[np.int64]:
+        """Ids of each line with vocab_size for every line end."""
+        utf8(text)  # the library's refusal of a lone surrogate names no place
+        lines = text.split("\n")
+        if len(lines) == 1:
+            return self._encode(lines)
+        encoded = self.library.encode_batch_fast(lines, add_special_tokens=False)
+        ids: list[int] = []
+        for line in encoded:
+            ids += line.ids
+            ids.append(self.vocab_size)
+        return np.array(ids[:-1], np.int64)
+
+    def _encode(self, texts: list[str]) -> NDArray[np.int64]:
+        parts = [part for text in texts for part in cut_pieces([text], _BATCH)]
+        encoded = self.library.encode_batch_fast(parts, add_special_tokens=False)
+        return np.concatenate([np.empty(0, np.int64), *(np.array(part.ids, np.int64) for part in encoded)])
+
+    def encode_with_offsets(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Ids [N] and the characters [N, 2] each token touches."""
+        if self.loses is None:
+            ids = self.look_up(text)
+            return ids, byte_offsets(text, self._lengths[ids])
+        encoding = self.library.encode(text, add_special_tokens=False)
+        return np.array(encoding.ids, np.int64), np.array(encoding.offsets, np.int64).reshape(-1, 2)
+
+    def encode_unseen(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """No byte is unseen."""
+        return self.encode_with_offsets(text)
+
+    def to_json(self) -> str:
+        """The `tokenizer.json` it was made from."""
+        return self._text
+
+
+def _first(pieces: Iterable[str], size: int) -> Iterator[str]:
+    for piece in pieces:
+        yield piece[:size]
+        size -= len(piece)
+        if size <= 0:
+            return
+
+
+def _learn(texts: list[str], vocab_size: int) -> list[tuple[str, str]]:
+    """The merges, in the order they were learned; a pair must occur twice."""
+    from tokenizers import models, pre_tokenizers, trainers
+
+    learner = library_tokenizer(
+        byte_level_json({letter: b for b, letter in enumerate(byte_letters())}, [], use_regex=True)
+    )
+    learner.model = models.BPE()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        min_frequency=2,
+        show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
+    learner.train_from_iterator(texts, trainer)
+    merges: list[Any] = json.loads(learner.to_str())["model"]["merges"]
+    return [(left, right) for left, right in merges]
+
+
+def _json(order: list[int], merges: list[tuple[str, str]]) -> str:
+    """`order`: for each id, which of the 256 bytes and then the merges it is."""
+    letters = byte_letters() + [left + right for left, right in merges]
+    vocab = {letters[token]: i for i, token in enumerate(order)}
+    return byte_level_json(vocab, [list(pair) for pair in merges], use_regex=True)
