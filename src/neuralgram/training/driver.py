@@ -284,7 +284,8 @@ class Run:
         self._check_weights()
         self.saved_step = None
         self._save()
-        torch._foreach_copy_([p.detach() for p in trainer.parameters.values()], list(self.best.values()))
+        for name, parameter in trainer.parameters.items():
+            parameter.detach().copy_(self.best[name])
         seconds = self.pace.seconds()
         rate = trainer.step * trainer.config.batch_size / max(seconds - record.validation_seconds, 1e-9)
         best = None if record.best_loss is None else perplexity(record.best_loss, 1)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from neuralgram.text.windows import Windows
     from neuralgram.training.config import TrainConfig
 
-_CLEARLY_SLOWER = 1.1  # more threads are kept unless they cost this much: a steady choice, whatever else runs
+_WORTH_IT = 1.2  # times as fast as one thread: less gain is not worth what threads lose on a busy machine
 
 
 class Threads(NamedTuple):
@@ -34,7 +34,7 @@ class Threads(NamedTuple):
 def cores() -> int:
     """Cores this process may use: its affinity, and a container's quota where there is one."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(count, math.floor(_quota())))
+    return max(1, math.floor(min(count, _quota())))
 
 
 def _quota(root: Path = Path("/sys/fs/cgroup")) -> float:
@@ -64,7 +64,7 @@ def threads(count: int) -> Iterator[None]:
 
 
 def choose_threads(model: NPLM, windows: Windows, config: TrainConfig) -> Threads:
-    """All the cores this process has, unless a short timing finds one thread clearly faster."""
+    """All the cores this process has where a short timing finds that worth it, else one thread."""
     available = cores()
     if config.threads is not None:
         return Threads(config.threads, "as asked")
@@ -72,10 +72,9 @@ def choose_threads(model: NPLM, windows: Windows, config: TrainConfig) -> Thread
         return Threads(available, "the work is done by the accelerator")
     if available == 1:
         return Threads(1, "this process has one core")
-    one, many = _compare(_rehearsal(model, windows, config), available)
-    if many > one * _CLEARLY_SLOWER:
-        return Threads(1, f"{available} threads were {many / one:.1f} times slower than 1")
-    return Threads(available, f"{available} cores; {one / many:.1f} times as fast as 1 thread")
+    gain = _gain(_rehearsal(model, windows, config), available)
+    chosen = available if gain >= _WORTH_IT else 1
+    return Threads(chosen, f"this process has {available} cores, and all are {gain:.2g} times as fast as one")
 
 
 def time_step(model: NPLM, windows: Windows, config: TrainConfig, seconds: float) -> float:
@@ -100,19 +99,22 @@ def _rehearsal(model: NPLM, windows: Windows, config: TrainConfig) -> Trainer:
     return Trainer(copy.deepcopy(model), windows, config, 1 << 30)
 
 
-def _compare(trainer: Trainer, many: int) -> tuple[float, float]:
-    """The shortest update on one thread and on `many`, taking turns, so that both meet the same machine."""
-    best = {1: math.inf, many: math.inf}
-    begun = time.perf_counter()
-    for turn in range(20):
+def _gain(trainer: Trainer, many: int) -> float:
+    """How many times as fast updates are on `many` threads as on one.
+
+    The two take turns, so that both meet the same machine; the totals are compared, because what threads
+    lose to other programs shows in the slow updates and not in the fastest.
+    """
+    spent = {1: 0.0, many: 0.0}
+    for turn in range(50):
         for count in (1, many):
             with threads(count):
                 taken = _timed(trainer)
             if turn:  # the first one of each pays for allocation
-                best[count] = min(best[count], taken)
-        if turn > 1 and time.perf_counter() - begun > 0.5:
+                spent[count] += taken
+        if turn and sum(spent.values()) > 0.5:
             break
-    return best[1], best[many]
+    return spent[1] / spent[many]
 
 
 def _timed(trainer: Trainer) -> float:
