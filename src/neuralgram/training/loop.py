@@ -17,6 +17,7 @@ from torch import Tensor
 
 from neuralgram.errors import DivergedError, InputError
 from neuralgram.text.windows import Windows
+from neuralgram.training import sparse
 from neuralgram.training.averaging import AVERAGES
 from neuralgram.training.batches import Batches, step_seed
 from neuralgram.training.config import TrainConfig
@@ -76,6 +77,7 @@ class Trainer:
                 if not math.isfinite(loss):
                     raise diverged(loss, self.step - ago, lr)
             yield Steps(self.step, losses, lr)
+        sparse.settle(self.optimizer)  # here and not after every update: whole tables are read only at a run's stops
 
     def lr(self) -> float:
         """ε_t of the next update."""
@@ -86,11 +88,13 @@ class Trainer:
         """One update; the batch's mean loss before it, in nats, still on the model's device."""
         contexts, targets = self.batches.batch(self.step)
         self._rng.manual_seed(step_seed(self.config.seed, self.step))
-        losses = self.model.loss(contexts.to(self._device), targets.to(self._device), self._rng)
+        with sparse.reading(self.optimizer):
+            losses = self.model.loss(contexts.to(self._device), targets.to(self._device), self._rng)
         loss = losses.sum() / self.config.batch_size
         loss.backward()  # type: ignore[no-untyped-call]
         if self.config.clip is not None:
-            clip_gradients([p.grad for p in self.parameters.values() if p.grad is not None], self.config.clip)
+            used = [p for p in self.parameters.values() if p.grad is not None]
+            clip_gradients([sparse.gradient_values(p) for p in used], self.config.clip)
         lr = self.lr()
         for group in self.optimizer.param_groups:
             group["lr"] = lr
@@ -98,6 +102,7 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         self.step += 1
         if self.average is not None:
+            sparse.settle(self.optimizer)
             self.average.update(self.step)
         return loss.detach()
 

@@ -11,6 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from neuralgram.errors import InputError
+from neuralgram.training.sparse import Adagrad, SparseSGD
+
 Groups = list[dict[str, Any]]
 
 
@@ -24,7 +27,24 @@ def adamw(of: Groups, *, lr: float, momentum: float, betas: tuple[float, float])
     return torch.optim.AdamW(of, lr=lr, betas=betas, eps=1e-8, fused=True)
 
 
-OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {"sgd": sgd, "adamw": adamw}
+def sparse_sgd(of: Groups, *, lr: float, momentum: float, betas: tuple[float, float]) -> torch.optim.Optimizer:
+    """SGD that touches only the rows used; see `sparse.py`."""
+    if momentum:
+        raise InputError(f"momentum {momentum} with sparse-sgd: a velocity moves every row; expected 0, or sgd")
+    return SparseSGD(of, lr)
+
+
+def adagrad(of: Groups, *, lr: float, momentum: float, betas: tuple[float, float]) -> torch.optim.Optimizer:
+    """Adagrad that touches only the rows used; see `sparse.py`."""
+    return Adagrad(of, lr)
+
+
+OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": sgd,
+    "adamw": adamw,
+    "sparse-sgd": sparse_sgd,
+    "adagrad": adagrad,
+}
 
 
 def clip_gradients(gradients: list[Tensor], bound: float) -> None:

@@ -1,0 +1,158 @@
+"""Steps that touch only the rows a batch used, so that an update of a table of V rows does not cost V.
+
+    g ← Σ over the row's repeats in the batch
+    sparse-sgd   p ← (1 − ε_t λ) p − ε_t g                      (the same as dense SGD without momentum)
+    adagrad      G ← G + g²;  p ← (1 − ε_t λ) p − ε_t g/(√G + 10⁻¹⁰)    Duchi, Hazan & Singer (2011)
+
+The decay λ falls on every row at every step. A row nobody reads only shrinks, by Π (1 − ε_s λ) over the
+steps it missed; it is multiplied by that when it is next read, before the read, so that every loss and every
+gradient is what dense steps would give. `settle` catches all rows up, for whoever reads the whole table.
+Adagrad's decay is decoupled from its gradient: coupled, a row that is never read would still change G.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neuralgram.errors import InputError
+from neuralgram.neural.rows import row_gradients
+
+_EPSILON = 1e-10
+
+
+class RowOptimizer(torch.optim.Optimizer, ABC):
+    """Updates rows from row-sparse gradients, whole tensors from dense ones.
+
+    `state[p]` holds `total`, the log of all decay so far, and `decayed` [V], how much of it each row has had
+    (only where p decays and its gradients are sparse); both are part of a checkpoint.
+    """
+
+    def __init__(self, groups: list[dict[str, Any]], lr: float) -> None:
+        super().__init__(groups, {"lr": lr, "weight_decay": 0.0})
+
+    @abstractmethod
+    def change(self, p: Tensor, rows: Tensor | None, grad: Tensor) -> tuple[Tensor, Tensor]:
+        """The change of rows `rows` (None: all) per unit of learning rate, as (rows, change); may repeat rows."""
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """One update of every parameter that has a gradient."""
+        for group in self.param_groups:
+            lr, kept = group["lr"], 1.0 - group["lr"] * group["weight_decay"]
+            if kept <= 0:
+                raise InputError(f"learning rate {lr} × weight decay {group['weight_decay']}: expected below 1")
+            for p in group["params"]:
+                if p.grad is not None and p.grad.is_sparse:
+                    self._step_rows(p, lr, kept)
+                elif p.grad is not None:
+                    self._settle(p)
+                    p.mul_(kept).sub_(self.change(p, None, p.grad)[1], alpha=lr)
+
+    def _step_rows(self, p: Tensor, lr: float, kept: float) -> None:
+        """The rows change now; their decay of this step comes when they are next read, so it is undone here."""
+        assert p.grad is not None  # the caller looked
+        rows_N, change_N = self.change(p, p.grad._indices()[0], p.grad._values())
+        _add_rows(p, rows_N, change_N * (-lr / kept))
+        if kept < 1:
+            state = self.state[p]
+            if "total" not in state:
+                state["total"] = torch.zeros((), dtype=torch.float64)
+                state["decayed"] = torch.zeros(len(p), dtype=torch.float64, device=p.device)
+            state["total"] += math.log(kept)
+
+    @torch.no_grad()
+    def before_reading(self, table: Tensor, rows_N: Tensor) -> None:
+        """Give rows about to be read the decay of the steps they missed; repeats are written alike."""
+        state = self.state.get(table)
+        if not state or "total" not in state:
+            return
+        total = state["total"].item()
+        missed_N = (total - state["decayed"].index_select(0, rows_N)).exp_().to(table.dtype)
+        data = table.detach()
+        data.index_copy_(0, rows_N, data.index_select(0, rows_N) * _columns(missed_N, table))
+        state["decayed"].index_fill_(0, rows_N, total)
+
+    @torch.no_grad()
+    def settle(self) -> None:
+        """Give every row the decay it missed."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                self._settle(p)
+
+    def _settle(self, p: Tensor) -> None:
+        state = self.state.get(p)
+        if state and "total" in state:
+            total = state["total"].item()
+            p.mul_(_columns((total - state["decayed"]).exp_().to(p.dtype), p))
+            state["decayed"].fill_(total)
+
+
+class SparseSGD(RowOptimizer):
+    """Stochastic gradient descent; repeats need not be summed first."""
+
+    def change(self, p: Tensor, rows: Tensor | None, grad: Tensor) -> tuple[Tensor, Tensor]:
+        """g itself."""
+        return (grad if rows is None else rows), grad
+
+
+class Adagrad(RowOptimizer):
+    """g/(√G + 10⁻¹⁰), with G = Σ g² of the coordinate's gradients so far, in `state[p]["sum"]`."""
+
+    def change(self, p: Tensor, rows: Tensor | None, grad: Tensor) -> tuple[Tensor, Tensor]:
+        """g/(√G + 10⁻¹⁰) of the rows, each once."""
+        state = self.state[p]
+        if "sum" not in state:
+            state["sum"] = torch.zeros_like(p)
+        squares = state["sum"]
+        if rows is None:
+            squares.addcmul_(grad, grad)
+            return grad, grad / squares.sqrt().add_(_EPSILON)
+        rows, grad = sum_repeats(rows, grad)
+        squares_N = squares.index_select(0, rows).addcmul_(grad, grad)
+        squares.index_copy_(0, rows, squares_N)
+        return rows, grad / squares_N.sqrt_().add_(_EPSILON)
+
+
+def sum_repeats(rows_N: Tensor, values_N: Tensor) -> tuple[Tensor, Tensor]:
+    """Each row once, with the sum of its values."""
+    rows_M, place_N = rows_N.unique(return_inverse=True)
+    return rows_M, _add_rows(values_N.new_zeros(len(rows_M), *values_N.shape[1:]), place_N, values_N)
+
+
+def gradient_values(p: Tensor) -> Tensor:
+    """The numbers of p.grad for its norm: a sparse gradient's rows are summed first, each once, in place."""
+    grad = p.grad
+    assert grad is not None  # the caller looked
+    if not grad.is_sparse:
+        return grad
+    rows, values = sum_repeats(grad._indices()[0], grad._values())
+    p.grad = torch.sparse_coo_tensor(rows[None], values, grad.shape, check_invariants=False)
+    return p.grad._values()
+
+
+def reading(optimizer: torch.optim.Optimizer) -> AbstractContextManager[None]:
+    """The context a loss is computed in: row-sparse gradients where `optimizer` makes row-sparse steps."""
+    return row_gradients(optimizer.before_reading) if isinstance(optimizer, RowOptimizer) else nullcontext()
+
+
+def settle(optimizer: torch.optim.Optimizer) -> None:
+    """Finish postponed decay, where there is any, before the weights are read as a whole."""
+    if isinstance(optimizer, RowOptimizer):
+        optimizer.settle()
+
+
+def _add_rows(table: Tensor, rows_N: Tensor, values_N: Tensor) -> Tensor:
+    """table[rows] += values, repeats adding up; in a fixed order on any number of threads."""
+    index = rows_N if values_N.ndim == 1 else rows_N[:, None].expand(values_N.shape)  # expanded: PyTorch's fast path
+    return table.scatter_add_(0, index, values_N)
+
+
+def _columns(values_N: Tensor, like: Tensor) -> Tensor:
+    return values_N.view(-1, *[1] * (like.ndim - 1))
