@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 NAME := neuralgram
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test check mutants bench clean
+.PHONY: help demo test check mutants bench screenshots clean
 help:            ## this list
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /make \1\t/' | expand -t 16
 
@@ -17,7 +17,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 
 # The rest is for tests alone. KenLM, the counting models' reference, compiles; where it does not, its tests are skipped.
 $(VENV)/ready-dev: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,fast]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,fast,explore]'
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt kenlm
 	@touch $@
 
@@ -39,6 +39,9 @@ mutants: $(VENV)/ready-dev ## the pitfalls of the model, each applied to a copy 
 
 bench: $(VENV)/ready-dev ## ratios against peers, measured in one run
 	$(BIN)/python -m benchmarks
+
+screenshots: $(VENV)/ready-dev ## every view of the explorer, wide and at phone width, as pictures in docs/
+	$(BIN)/python tests/serving/screenshots.py docs/explorer
 
 clean:           ## remove the environment and all that was built
 	rm -rf $(VENV) build dist .coverage* .mypy_cache .ruff_cache
