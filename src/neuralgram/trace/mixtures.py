@@ -1,0 +1,45 @@
+"""One prediction of a mixture as a section: each part's probability and its weight in this context."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralgram.trace.algebra import listed
+from neuralgram.trace.prediction import Words
+from neuralgram.trace.steps import Floats, Index, Section, number
+
+if TYPE_CHECKING:
+    from neuralgram.trace.explain import Part
+
+
+def weights_of(mixture: Any, ids: NDArray[np.int64]) -> Floats:
+    """The weights [parts] a mixture gives its parts after the window `ids`."""
+    return np.asarray(mixture.context_weights(ids[None, :])[0], np.float64)
+
+
+def mixture_sections(parts: tuple[Part, ...], log_p: Floats, words: Words) -> list[Section]:
+    """p = Σ_i λ_i p_i, part by part."""
+    weights = [part.weight for part in parts]
+    shares = np.stack([np.exp(part.trace.log_p) for part in parts], axis=1)
+    columns = [f"p{i + 1}" for i in range(len(parts))]
+    names = ", ".join(
+        f"p{i + 1} is {part.trace.summary}, λ{i + 1} = {number(part.weight)}" for i, part in enumerate(parts)
+    )
+
+    def explain_part(index: Index) -> tuple[str, str]:
+        return f"part {index[1] + 1} by itself", ""
+
+    def explain(index: Index) -> tuple[str, str]:
+        row = index[0]
+        general = " + ".join(f"λ{i + 1}·p{i + 1}" for i in range(len(parts)))
+        return general, " + ".join(f"{number(w)}·{number(float(shares[row, i]))}" for i, w in enumerate(weights))
+
+    steps = (
+        listed("p_i", shares, explain_part, equation="each part's own probability", rows=words.name, columns=columns),
+        listed("p", np.exp(log_p), explain, equation="p = Σ_i λ_i p_i", rows=words.name),
+    )
+    marks = {} if words.target is None else {words.target: "target"}
+    return [Section("The mixture", names + ".", steps, "word", words.shown, marks, bars="p")]

@@ -1,0 +1,119 @@
+"""Naming one number of a model: `H[0][1]`, `hidden.weight[0][1]`, `C[cat][1]`, `b[sat]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from neuralgram.errors import InputError
+from neuralgram.trace.steps import Floats, Index
+
+KEYS = {
+    "C": "emb.weight",
+    "H": "hidden.weight",
+    "d": "hidden.bias",
+    "U": "out.weight",
+    "b": "out.bias",
+    "W": "direct.weight",
+    "P": "project.weight",
+}
+LETTERS = {key: letter for letter, key in KEYS.items()}
+_PLACE = re.compile(r"\s*([^\[\]=]+?)\s*((?:\[.*?\])*)\s*$", re.DOTALL)
+
+
+def letter_of(key: str) -> str:
+    """The paper's letter of a state-dict key: `hidden.weight` is H, `hidden2.bias` is d2."""
+    deeper = re.fullmatch(r"hidden(\d+)\.(weight|bias)", key)
+    if deeper:
+        return ("H" if deeper[2] == "weight" else "d") + deeper[1]
+    return LETTERS.get(key, key)
+
+
+def key_of(letter: str) -> str:
+    """The state-dict key a letter stands for; a key stands for itself."""
+    deeper = re.fullmatch(r"([Hd])(\d+)", letter)
+    if deeper:
+        return f"hidden{deeper[2]}.{'weight' if deeper[1] == 'H' else 'bias'}"
+    return KEYS.get(letter, letter)
+
+
+def split(place: str) -> tuple[str, list[str]]:
+    """A name and what stands in its brackets: `H[0][1]` gives ("H", ["0", "1"])."""
+    found = _PLACE.fullmatch(place)
+    if not found:
+        raise InputError(f"{place!r}: expected a name and its indices, such as H[0][1]")
+    return found[1], re.findall(r"\[(.*?)\]", found[2], re.DOTALL)
+
+
+def locate(
+    place: str, arrays: Mapping[str, Floats], row_of: Callable[[str, str], int | None] = lambda name, text: None
+) -> tuple[str, Index]:
+    """The array and index that `place` names, among `arrays`; `row_of(name, text)` finds rows named by a word."""
+    given, parts = split(place)
+    name = given if given in arrays else key_of(given)
+    if name not in arrays:
+        raise InputError(f"{given!r} in {place!r}: expected one of {_names(arrays)}")
+    shape = arrays[name].shape
+    if len(parts) != len(shape):
+        example = given + "[0]" * len(shape)
+        raise InputError(
+            f"{place!r}: {given} has the shape {list(shape)}, expected {example}" if shape else _plain(given)
+        )
+    numbers = []
+    for axis, (text, size) in enumerate(zip(parts, shape, strict=True)):
+        number = _position(text, size, (lambda word: row_of(name, word)) if axis == 0 else _no_word)
+        if number is None:
+            raise InputError(f"[{text}] in {place!r}: expected 0 … {size - 1}")
+        numbers.append(number)
+    return name, tuple(numbers)
+
+
+def _plain(name: str) -> str:
+    return f"{name} is a single number: expected {name}=… without brackets"
+
+
+def _no_word(text: str) -> int | None:
+    return None
+
+
+def _position(text: str, size: int, row_of: Callable[[str], int | None]) -> int | None:
+    """A row by its number, or by the word it belongs to; in quotes it is always the word."""
+    quoted = re.fullmatch(r"\s*(['\"])(.*)\1\s*", text, re.DOTALL)
+    if quoted or not re.fullmatch(r"\s*[0-9]+\s*", text):
+        return row_of(quoted[2] if quoted else text)
+    return int(text) if int(text) < size else None
+
+
+def assign(
+    changes: Iterable[tuple[str, float]],
+    arrays: Mapping[str, Floats],
+    row_of: Callable[[str, str], int | None] = lambda name, text: None,
+) -> dict[str, Floats]:
+    """Copies of `arrays` with `changes` made: pairs of a place and its new number."""
+    out = {name: np.array(values, np.float64) for name, values in arrays.items()}
+    for place, value in changes:
+        if not np.isfinite(value):
+            raise InputError(f"{place} = {value}: expected a finite number")
+        name, index = locate(place, arrays, row_of)
+        out[name][index] = value
+    return out
+
+
+def parse_changes(texts: Sequence[str]) -> list[tuple[str, float]]:
+    """`["H[0][1]=0.3"]` as pairs of a place and a number."""
+    pairs = []
+    for text in texts:
+        place, equals, value = text.rpartition("=")
+        try:
+            pairs.append((place, float(value.replace("−", "-"))))
+        except ValueError:
+            raise InputError(f"{text!r}: expected NAME[INDEX]=NUMBER, such as H[0][1]=0.3") from None
+        if not equals or not place:
+            raise InputError(f"{text!r}: expected NAME[INDEX]=NUMBER, such as H[0][1]=0.3")
+    return pairs
+
+
+def _names(arrays: Mapping[str, Floats]) -> str:
+    return ", ".join(letter_of(name) for name in arrays)

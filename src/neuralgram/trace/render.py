@@ -1,0 +1,229 @@
+"""Sections as a person reads them: in a terminal by rich, in a notebook as HTML whose numbers open under the mouse."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from html import escape
+from typing import TYPE_CHECKING
+
+from neuralgram.trace.steps import Check, Section, Step, number
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+_BAR = 20  # characters of a full bar
+_COLUMN = 9  # characters a number's column takes, with its gap
+
+
+def cell(value: float) -> str:
+    """A number in a table: four decimals, so that a column lines up; whole numbers as such."""
+    text = number(value)
+    if "e" in text or "∞" in text or "nan" in text or float(value).is_integer():
+        return text
+    return f"{value:.4f}".replace("-", "−")
+
+
+def shown_text(text: str) -> str:
+    """A token that can be seen: spaces and control characters are made visible."""
+    return {" ": "␣", "\n": "⏎", "\t": "⇥", "": "∅"}.get(text) or (text if text.isprintable() else repr(text)[1:-1])
+
+
+def to_text(title: str, sections: Iterable[Section], *, subtitle: str = "", width: int = 100) -> str:
+    """The page as plain text, `width` characters wide."""
+    from rich.console import Console
+
+    out = io.StringIO()
+    console = Console(file=out, width=width, highlight=False, color_system=None)
+    console.print(page(title, sections, subtitle=subtitle, width=width), markup=False)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def print_page(title: str, sections: Iterable[Section], *, subtitle: str = "", console: Console | None = None) -> None:
+    """The page on standard output, as wide as the terminal (100 characters where there is none)."""
+    import sys
+
+    from rich.console import Console
+
+    target = console or Console(highlight=False, width=None if sys.stdout.isatty() else 100)
+    target.print(page(title, sections, subtitle=subtitle, width=target.width))
+
+
+def page(title: str, sections: Iterable[Section], *, subtitle: str = "", width: int = 100) -> RenderableType:
+    """Title, then every section under its number."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[RenderableType] = [Text(title, style="bold")]
+    if subtitle:
+        parts.append(Text(subtitle))
+    for count, section in enumerate(sections, 1):
+        parts += [Text(""), *_section(section, count, width)]
+    return Group(*parts)
+
+
+def _section(section: Section, count: int, width: int) -> list[RenderableType]:
+    from rich.text import Text
+
+    equations = "    ".join(equation(step) for step in section.steps if step.equation)
+    parts: list[RenderableType] = [Text(f"{count}  {section.title}", style="bold")]
+    if section.text:
+        parts.append(Text(section.text))
+    if equations:
+        parts.append(Text(equations, style="italic"))
+    parts += [Text(line) for line in dict.fromkeys(step.note for step in section.steps) if line]
+    if section.table:
+        parts.append(_table(section, width))
+    parts += [Text(f"   {step[()]}") for step in section.lines]
+    if section.chart is not None:
+        parts += [Text(line) for line in plot(section, width)]
+    parts += [Text(f"   {line}", style="" if check.holds else "bold") for check, line in _checks(section)]
+    return parts
+
+
+def equation(step: Step) -> str:
+    """A step's equation with its name in front."""
+    return step.equation if "=" in step.equation else f"{step.name}: {step.equation}"
+
+
+def _checks(section: Section) -> list[tuple[Check, str]]:
+    return [(check, check_line(check)) for check in section.checks]
+
+
+def check_line(check: Check) -> str:
+    """A figure and what was computed, in words."""
+    if check.holds:
+        return f"✓ {check.what}: {_figure(check.value, check)}"
+    return f"≠ {check.what}: {_figure(check.value, check)} here, {_figure(check.figure, check)} in the original"
+
+
+def _figure(value: float, check: Check) -> str:
+    if float(check.figure).is_integer() and float(value).is_integer():
+        return f"{int(value)}"
+    digits = max(1, round(-_log10(2 * check.tolerance))) if check.tolerance else 4
+    return f"{value:.{min(digits, 12)}f}".replace("-", "−")
+
+
+def _log10(value: float) -> float:
+    import math
+
+    return math.log10(value)
+
+
+def _table(section: Section, width: int) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    drawn.add_column(Text("   " + section.row_name), no_wrap=True, max_width=28, overflow="ellipsis")
+    columns = _fitting(section, width)
+    for step, k in columns:
+        head = "…" if k == -2 else step.name if k < 0 else f"{step.columns[k] if step.columns else k}"
+        drawn.add_column(Text(shown_text(head)), justify="right", no_wrap=True)
+    bars = next((step for step in section.table if step.name == section.bars), None)
+    if bars is not None:
+        drawn.add_column("", no_wrap=True, min_width=6)
+    if section.marks:
+        drawn.add_column("", overflow="fold")
+    for row in section.row_numbers:
+        cells = [Text("   " + shown_text(section.row(row)))]
+        cells += [
+            Text("" if k == -2 else cell(float(step.value[row] if k < 0 else step.value[row, k])))
+            for step, k in columns
+        ]
+        if bars is not None:
+            cells.append(Text("█" * round(float(bars.value[row]) * _BAR)))
+        if section.marks:
+            cells.append(Text(section.marks.get(row, ""), style="dim"))
+        drawn.add_row(*cells)
+    return drawn
+
+
+def _fitting(section: Section, width: int) -> list[tuple[Step, int]]:
+    """The columns that fit: (step, −1) for a vector, (step, k) for one of a table, (step, −2) for those left out."""
+    names = max([len(section.row(row)) for row in section.row_numbers[:40]] + [len(section.row_name)])
+    beside = 14 if section.marks or section.bars else 0
+    room = max(4, (width - min(names, 25) - 5 - beside) // _COLUMN)
+    single = sum(step.value.ndim == 1 for step in section.table)
+    out: list[tuple[Step, int]] = []
+    for step in section.table:
+        if step.value.ndim == 1:
+            out.append((step, -1))
+            continue
+        count = step.value.shape[1]
+        keep = min(count, max(2, room - single))
+        out += [(step, k) for k in range(keep)] + ([(step, -2)] if keep < count else [])
+    return out
+
+
+_MARKS = "●○▲△■□"
+
+
+def plot(section: Section, width: int, height: int = 12) -> list[str]:
+    """A chart drawn in characters: one mark a line, levels as dashes, the legend below."""
+    chart = section.chart
+    if chart is None:
+        return []
+    columns = min(72, width - 14)
+    values = [v for series in chart.series.values() for v in series.tolist()] + list(chart.levels.values())
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    first, last = float(chart.x[0]), float(chart.x[-1])
+    grid = [[" "] * columns for _ in range(height)]
+
+    def line(value: float) -> int:
+        place: int = round((high - value) / span * (height - 1))
+        return place
+
+    for level in chart.levels.values():
+        grid[line(level)] = ["╌"] * columns
+    for mark, series in zip(_MARKS, chart.series.values(), strict=False):
+        for x, value in zip(chart.x.tolist(), series.tolist(), strict=True):
+            grid[line(value)][round((x - first) / ((last - first) or 1.0) * (columns - 1))] = mark
+    labels = {0: f"{high:.3g}", height - 1: f"{low:.3g}"}
+    out = [f"{labels.get(i, ''):>8} │{''.join(cells)}" for i, cells in enumerate(grid)]
+    axis = f"{first:.4g}".ljust(columns - len(f"{last:.4g}")) + f"{last:.4g}"
+    out += [" " * 9 + "└" + "─" * columns, " " * 10 + axis, f"{'':10}{chart.x_name} → ; {chart.y_name} ↑"]
+    out += [f"{'':10}{mark} {name}" for mark, name in zip(_MARKS, chart.series, strict=False)]
+    out += [f"{'':10}╌ {name}: {number(level)}" for name, level in chart.levels.items()]
+    return out
+
+
+def to_html(title: str, sections: Iterable[Section], *, subtitle: str = "") -> str:
+    """The page as HTML without scripts; a number's formula, filled in, is its tooltip."""
+    parts = [f"<div><h3>{escape(title)}</h3>"]
+    if subtitle:
+        parts.append(f"<p>{escape(subtitle)}</p>")
+    for section in sections:
+        parts.append(f"<h4>{escape(section.title)}</h4>")
+        if section.text:
+            parts.append(f"<p>{escape(section.text)}</p>")
+        equations = " &emsp; ".join(escape(equation(step)) for step in section.steps if step.equation)
+        parts.append(f"<p><i>{equations}</i></p>" if equations else "")
+        parts.append(_html_table(section) if section.table else "")
+        parts += [f"<p>{escape(str(step[()]))}</p>" for step in section.lines]
+        if section.chart is not None:
+            parts.append(f"<pre>{escape(chr(10).join(plot(section, 90)))}</pre>")
+        parts += [f"<p>{escape(line)}</p>" for _, line in _checks(section)]
+    return "\n".join(part for part in parts if part) + "</div>"
+
+
+def _html_table(section: Section) -> str:
+    columns = _fitting(section, 140)
+    heads = "".join(
+        f"<th>{escape('…' if k == -2 else step.name if k < 0 else (step.columns[k] if step.columns else str(k)))}</th>"
+        for step, k in columns
+    )
+    rows = [f"<tr><th>{escape(section.row_name)}</th>{heads}<th></th></tr>"]
+    for row in section.row_numbers:
+        cells = ""
+        for step, k in columns:
+            if k == -2:
+                cells += "<td></td>"
+                continue
+            formula = step[row] if k < 0 else step[row, k]
+            cells += f'<td style="text-align:right" title="{escape(str(formula))}">{cell(formula.value)}</td>'
+        mark = escape(section.marks.get(row, ""))
+        rows.append(f"<tr><th>{escape(shown_text(section.row(row)))}</th>{cells}<td>{mark}</td></tr>")
+    return "<table>" + "".join(rows) + "</table>"
