@@ -7,13 +7,22 @@ from typing import Any
 
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.ngram.add_k import AddK
+from neuralgram.ngram.backoff import BackoffModel
+from neuralgram.ngram.kneser_ney import KneserNey
 from neuralgram.ngram.longest_match import LongestMatch
 from neuralgram.ngram.mle import MaximumLikelihood
 from neuralgram.ngram.model import Config, NgramModel, State
+from neuralgram.ngram.modified_kneser_ney import ModifiedKneserNey
 from neuralgram.text.windows import Corpus
 
 # A new estimator is one file and one line here; the contract tests run over it by themselves.
-ESTIMATORS: dict[str, type[NgramModel]] = {model.smoothing: model for model in (MaximumLikelihood, AddK, LongestMatch)}
+ESTIMATORS: dict[str, type[NgramModel]] = {
+    "mle": MaximumLikelihood,
+    "add-k": AddK,
+    "longest-match": LongestMatch,
+    "kneser-ney": KneserNey,
+    "modified-kneser-ney": ModifiedKneserNey,
+}
 
 
 def fit(smoothing: str, corpus: Corpus, order: int, **options: Any) -> NgramModel:
@@ -29,11 +38,10 @@ def fit(smoothing: str, corpus: Corpus, order: int, **options: Any) -> NgramMode
 def from_state(config: Config, state: State) -> NgramModel:
     """Any stored counting model: `config()` and `state()` of it, whichever estimator made it."""
     smoothing = config.get("smoothing")
-    if smoothing not in ESTIMATORS:
-        raise ModelDirError(
-            f"a stored n-gram model of smoothing {smoothing!r}: expected one of {', '.join(ESTIMATORS)}"
-        )
-    return ESTIMATORS[smoothing].from_state(config, state)
+    stored = ESTIMATORS | {BackoffModel.smoothing: BackoffModel}
+    if smoothing not in stored:
+        raise ModelDirError(f"a stored n-gram model of smoothing {smoothing!r}: expected one of {', '.join(stored)}")
+    return stored[smoothing].from_state(config, state)
 
 
 def _named(smoothing: str) -> type[NgramModel]:

@@ -10,7 +10,7 @@ n-grams reach back to `<s>` and no further. A stream has neither: its first toke
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,13 @@ class Counts:
     trie      every n-gram that occurs, orders 1 … n
     boundary  the boundary symbol, or None for a stream
     counts    for orders 1 … n, how often each occurs, int64 [N_k]; `<s>` is not counted, `</s>` is
+    suffixes  for orders 1 … n, the node (of order k − 1) of each one's last k − 1 tokens, int64 [N_k]
     """
 
     trie: Trie
     boundary: int | None
     counts: tuple[Ints, ...]
+    suffixes: tuple[Ints, ...] = ()
 
     @classmethod
     def of(cls, corpus: Corpus, order: int, *, memory_limit: int | None = None) -> Counts:
@@ -47,17 +49,18 @@ class Counts:
         if corpus.boundary is not None:
             first[corpus.boundary] -= 1
         keys: list[Ints] = []
-        counts = [first]
+        counts, suffixes = [first], [np.zeros(V, np.int64)]
         nodes = tokens
         for k in range(2, order + 1):
             at = _ends(nodes, tokens, k, corpus.boundary)
-            key, place, count = _group(nodes[at - 1] * V + tokens[at])
+            group = _group(nodes[at - 1] * V + tokens[at])
+            suffixes.append(nodes[at[group.first]])
             if k < order:
                 nodes = np.full(len(tokens), -1, np.int64)
-                nodes[at] = place
-            keys.append(key)
-            counts.append(count)
-        return cls(Trie.of(V, keys), corpus.boundary, tuple(counts))
+                nodes[at] = group.place
+            keys.append(group.keys)
+            counts.append(group.counts)
+        return cls(Trie.of(V, keys), corpus.boundary, tuple(counts), tuple(suffixes))
 
     @property
     def order(self) -> int:
@@ -89,8 +92,17 @@ def _ends(nodes: Ints, tokens: Ints, order: int, boundary: int | None) -> Ints:
     return np.flatnonzero(known) + 1
 
 
-def _group(keys: Ints) -> tuple[Ints, Ints, Ints]:
-    """Sorted distinct keys, the place of each key among them, and how often each occurs."""
+class Group(NamedTuple):
+    """Sorted distinct keys [N], how often each occurs [N], where one occurrence is [N]; each asked key's place [M]."""
+
+    keys: Ints
+    counts: Ints
+    first: Ints
+    place: Ints
+
+
+def _group(keys: Ints) -> Group:
+    """Sort `keys` [M] and join equal ones."""
     turn = np.argsort(keys)
     ordered = keys[turn]
     new = np.ones(len(keys), np.bool_)
@@ -98,4 +110,4 @@ def _group(keys: Ints) -> tuple[Ints, Ints, Ints]:
     first = np.flatnonzero(new)
     place = np.empty(len(keys), np.int64)
     place[turn] = np.cumsum(new) - 1
-    return ordered[first], place, np.diff(first, append=len(keys))
+    return Group(ordered[first], np.diff(first, append=len(keys)), turn[first], place)

@@ -1,0 +1,148 @@
+"""The back-off table: log P(w | h) of listed n-grams, and a weight for each context to fall back by.
+
+    log P(w | h) = log_p(hw)                          where hw is listed
+                 = log_bow(h) + log P(w | h')         otherwise, h' = h without its oldest token
+
+(log_bow of a context that is not listed is 0). Every Kneser–Ney form, pruned or not, interpolated or not,
+is written into one exactly, and an ARPA file is one in text (Katz 1987; Chen & Goodman 1999, section 2).
+Every token is listed as a unigram, so a search always ends. Logs are natural.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuralgram.errors import ModelDirError
+from neuralgram.ngram.model import Config, NgramModel, State, sizes
+from neuralgram.ngram.trie import Floats, Ints, Trie, join
+from neuralgram.text.windows import as_ids
+
+
+@dataclass(frozen=True, eq=False)
+class BackoffTable:
+    """n-grams with their log-probabilities and back-off weights.
+
+    trie      the n-grams; with each, its first and its last tokens are listed too
+    boundary  `<s>` as the first token of an n-gram, `</s>` as the last; None: a stream
+    log_p     for orders 1 … n, [N_k]
+    log_bow   for orders 1 … n − 1, [N_k]; of the boundary symbol, that of `<s>`
+    """
+
+    trie: Trie
+    boundary: int | None
+    log_p: tuple[Floats, ...]
+    log_bow: tuple[Floats, ...]
+
+    @property
+    def order(self) -> int:
+        """n, the length of the longest n-grams."""
+        return self.trie.order
+
+    def losses(self, contexts: Ints, targets: Ints) -> Floats:
+        """−log P(target | context), [B]; contexts [B, n − 1]."""
+        tokens, fresh, at = join(contexts, targets, self.boundary)
+        nodes = self.trie.walk(tokens, fresh, self.order)
+        log_p = self.log_p[0][tokens[at]]
+        for k in range(2, self.order + 1):
+            context, node = nodes[k - 2][at - 1], nodes[k - 1][at]
+            log_p += np.where(context >= 0, self.log_bow[k - 2][context], 0.0) if len(self.log_bow[k - 2]) else 0.0
+            listed = np.flatnonzero(node >= 0)
+            log_p[listed] = self.log_p[k - 1][node[listed]]
+        return -log_p
+
+    def rows(self, contexts: Ints) -> Floats:
+        """log P(· | context), [B, V]: the unigrams, then what longer contexts list, each over the last."""
+        nodes = self.trie.contexts(contexts)
+        weight = np.zeros(nodes.shape)  # column j: the weights of the contexts longer than j, multiplied
+        for j in range(self.order - 1, 0, -1):
+            node = nodes[:, j]
+            step = np.where(node >= 0, self.log_bow[j - 1][node], 0.0) if len(self.log_bow[j - 1]) else 0.0
+            weight[:, j - 1] = weight[:, j] + step
+        out = self.log_p[0] + weight[:, :1]
+        for j in range(1, self.order):
+            row, word, node = self.trie.continuations(j + 1, nodes[:, j])
+            out[row, word] = self.log_p[j][node] + weight[row, j]
+        return out
+
+    def longest(self, contexts: Ints, targets: Ints) -> Ints:
+        """The order 1 … n of the n-gram each probability is read from, [B]."""
+        tokens, fresh, at = join(contexts, targets, self.boundary)
+        nodes = self.trie.walk(tokens, fresh, self.order)
+        found: Ints = np.stack([node[at] >= 0 for node in nodes]).sum(axis=0)
+        return found
+
+    def state(self) -> State:
+        """The arrays that make the table: `keys.k`, `log_p.k`, `log_bow.k`."""
+        arrays: dict[str, NDArray[Any]] = self.trie.state()
+        arrays |= {f"log_p.{k}": values for k, values in enumerate(self.log_p, 1)}
+        return arrays | {f"log_bow.{k}": values for k, values in enumerate(self.log_bow, 1)}
+
+    @classmethod
+    def from_state(cls, vocab_size: int, order: int, boundary: int | None, state: State) -> BackoffTable:
+        """The table that `state()` gave."""
+        trie = Trie.from_state(vocab_size, order, state)
+        log_p = tuple(_column(state, f"log_p.{k}", trie.size(k)) for k in range(1, order + 1))
+        log_bow = tuple(_column(state, f"log_bow.{k}", trie.size(k)) for k in range(1, order))
+        return cls(trie, boundary, log_p, log_bow)
+
+
+def _column(state: State, name: str, size: int) -> Floats:
+    values = np.asarray(state.get(name, ()), np.float64)
+    if values.shape != (size,):
+        raise ModelDirError(f"array {name} has shape {values.shape}, expected ({size},): make the model again")
+    return values
+
+
+def prune(table: BackoffTable, kept: Sequence[NDArray[np.bool_]]) -> BackoffTable:
+    """The table with only the n-grams of orders 2 … n where `kept` [N_k] is true; none may lose what it begins with."""
+    V = table.trie.vocab_size
+    number = np.arange(V)  # of each node of the order below, its new number
+    keys: list[Ints] = []
+    for k, keep in enumerate(kept, 2):
+        keys.append(number[table.trie.parents(k)[keep]] * V + table.trie.words(k)[keep])
+        number = np.cumsum(keep) - 1
+    log_p = [table.log_p[0], *(p[keep] for p, keep in zip(table.log_p[1:], kept, strict=True))]
+    log_bow = [table.log_bow[0], *(w[keep] for w, keep in zip(table.log_bow[1:], kept[:-1], strict=True))]
+    return BackoffTable(Trie.of(V, keys), table.boundary, tuple(log_p), tuple(log_bow))
+
+
+class BackoffModel(NgramModel):
+    """A counting model that is a back-off table; what is read from an ARPA file is one with no more than that."""
+
+    smoothing: ClassVar[str] = "arpa"
+
+    def __init__(self, table: BackoffTable, options: Config | None = None) -> None:
+        self.table = table
+        self.vocab_size = table.trie.vocab_size
+        self.context = table.order - 1
+        self.boundary = table.boundary
+        self._options = dict(options or {})
+
+    def log_probs(self, contexts: ArrayLike) -> NDArray[np.float64]:
+        """Natural log-probabilities [B, V] after `contexts` [B, c]."""
+        return self.table.rows(self.check_windows(contexts))
+
+    def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
+        """−log P(target | context) in nats, [B]."""
+        return self.table.losses(self.check_windows(contexts, targets), as_ids(targets))
+
+    def state(self) -> State:
+        """The table."""
+        return self.table.state()
+
+    def config(self) -> Config:
+        """What was chosen: the order, and the form, discounts and pruning of an estimator."""
+        return self.chosen(**self._options)
+
+    @classmethod
+    def from_state(cls, config: Config, state: State) -> Self:
+        """The model that `config()` and `state()` describe."""
+        V, order, boundary = sizes(config)
+        known = ("smoothing", "order", "vocab_size", "boundary")
+        options = {name: value for name, value in config.items() if name not in known}
+        return cls(BackoffTable.from_state(V, order, boundary, state), options)
