@@ -124,13 +124,13 @@ def save_nplm(model: NPLM, dir: Path | str, tokenizer: str | Tokenizer = "bytes"
 
     A tokenizer that fits the model's vocabulary is stored too, which lets `neuralgram.load` read strings.
     """
-    from neuralgram.text.tokenizers import TOKENIZERS
+    from neuralgram.text.tokenizers import TOKENIZERS, Bytes
 
     if isinstance(tokenizer, str):
         if tokenizer not in TOKENIZERS:
             raise InputError(f"tokenizer {tokenizer!r}: expected one of {', '.join(TOKENIZERS)}, or a tokenizer")
         name = tokenizer
-        stored = TOKENIZERS["bytes"]() if name == "bytes" and model.vocab_size == 256 else None
+        stored = Bytes() if name == Bytes.name and model.vocab_size == 256 else None
         save(dir, Saved(model, stored, "stream", {"tokenizer": name}))
     else:
         boundary = "stream" if tokenizer.vocab_size == model.vocab_size else "document"

@@ -59,9 +59,11 @@ class Chooser:
         """The probabilities [V] the next draw uses, after temperature, top-k, top-p and bans."""
         scores = self._allowed(log_probs)
         if self.sampling.temperature == 0:
-            return (np.arange(len(scores)) == scores.argmax()).astype(np.float64)
+            greedy = np.zeros_like(scores)
+            greedy[scores.argmax()] = 1.0
+            return greedy
         weights = self._weights(scores)
-        return weights / weights.sum()
+        return np.asarray(weights / weights.sum())
 
     def _allowed(self, log_probs: ArrayLike) -> NDArray[np.float64]:
         scores = np.array(log_probs, np.float64)

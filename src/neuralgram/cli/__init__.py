@@ -22,15 +22,18 @@ class Commands(click.Group):
     """A group that knows its commands' names and imports one only to run it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"neuralgram.cli.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in `--help`, written without importing a command."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

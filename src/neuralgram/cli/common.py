@@ -76,10 +76,11 @@ def table(headers: list[str], rows: list[list[str]]) -> None:
     """A plain table on standard output; the first column left, numbers right."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     drawn = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for index, header in enumerate(headers):
-        drawn.add_column(header, justify="left" if index == 0 else "right", no_wrap=index > 0, overflow="fold")
+        drawn.add_column(header, justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
-        drawn.add_row(*row)
-    Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 120).print(drawn, markup=False)
+        drawn.add_row(*map(Text, row))
+    Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(drawn)
