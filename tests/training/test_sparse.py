@@ -33,8 +33,7 @@ def dense(name, table, bias, steps, rates):
     """The same run in NumPy: every row at every step."""
     p, b = table.copy(), bias.copy()
     sums = [np.zeros_like(p), np.zeros_like(b)]
-    for rows, lr in zip(batches(steps), rates, strict=True):
-        rows = rows.numpy()
+    for rows, lr in zip([batch.numpy() for batch in batches(steps)], rates, strict=True):
         weights = np.arange(1.0, len(rows) + 1)
         g, gb = np.zeros_like(p), np.zeros_like(b)
         np.add.at(g, rows, 3 * p[rows] ** 2 * weights[:, None])

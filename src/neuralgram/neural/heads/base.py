@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from neuralgram.rng import PCG32
@@ -28,6 +29,7 @@ class HeadInputs:
     shared      output vectors [V, F_i] that live elsewhere: C where tied, then W of the direct path
     rng         the stream initial weights are drawn from
     options     the head's own settings, JSON values
+    counts      how often each token occurs, [V], for heads that arrange or draw tokens by it; see `alias.token_counts`
     """
 
     vocab_size: int
@@ -36,6 +38,7 @@ class HeadInputs:
     shared: Sequence[nn.Parameter]
     rng: PCG32
     options: dict[str, Any] = field(default_factory=dict)
+    counts: ArrayLike | None = None
 
 
 class Head(nn.Module, ABC):

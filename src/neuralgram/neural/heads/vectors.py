@@ -1,0 +1,63 @@
+"""What heads with one output vector a token share: y = b + W x + U a, p = softmax(y), exact and normalised."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from neuralgram.errors import InputError
+from neuralgram.neural import kernels
+from neuralgram.neural.heads.base import Head, HeadInputs
+from neuralgram.neural.initial import small
+
+
+class VectorHead(Head):
+    """`weight` (U, [V, h], where the head owns vectors) and `bias` (b, [V]); W or C are borrowed.
+
+    A member of the family adds its training objective, `loss`.
+    """
+
+    def __init__(self, inputs: HeadInputs) -> None:
+        super().__init__(inputs)
+        if inputs.own:
+            self.weight = nn.Parameter(small(inputs.rng, inputs.vocab_size, inputs.own))
+        self.bias = nn.Parameter(torch.zeros(inputs.vocab_size))
+        self._shared = list(inputs.shared)  # in a list, so that they are not registered a second time
+
+    def vectors(self) -> list[Tensor]:
+        """The output vectors by columns: [U, W], [U], [W], [C, W] or [C]; joined they are [V, F]."""
+        own: list[Tensor] = [self.weight] if hasattr(self, "weight") else []
+        return own + list(self._shared)
+
+    def logits(self, f_BF: Tensor) -> Tensor:
+        """y = b + [U W] f, a part at a time: joining them would copy all V vectors for every query."""
+        parts = self.vectors()
+        features = torch.split(f_BF, [part.shape[1] for part in parts], 1)
+        y_BV = F.linear(features[0], parts[0], self.bias)
+        for f, part in zip(features[1:], parts[1:], strict=True):
+            y_BV = torch.addmm(y_BV, f, part.t())
+        return y_BV
+
+    def log_probs(self, f_BF: Tensor) -> Tensor:
+        """log softmax(y), normalised in float64."""
+        return self.logits(f_BF).double().log_softmax(1)
+
+    def nll(self, f_BF: Tensor, y_B: Tensor) -> Tensor:
+        """log Σ e^y − y_w in float64, a block of rows at a time."""
+        return kernels.softmax_nll(f_BF, self.vectors(), self.bias, y_B)
+
+    def scores(self, f_BF: Tensor, y_B: Tensor) -> Tensor:
+        """y_w [B] of the given tokens alone, in the precision of f, at a cost that does not depend on V."""
+        parts = self.vectors()
+        y = self.bias.index_select(0, y_B)
+        for f, part in zip(torch.split(f_BF, [part.shape[1] for part in parts], 1), parts, strict=True):
+            y = y + torch.linalg.vecdot(f, part.index_select(0, y_B))
+        return y
+
+
+def check_options(name: str, given: dict[str, object], known: tuple[str, ...]) -> None:
+    """Refuse options the head `name` does not have."""
+    unknown = sorted(given.keys() - set(known))
+    if unknown:
+        raise InputError(f"head option {', '.join(unknown)}: the {name} head has {', '.join(known) or 'none'}")
