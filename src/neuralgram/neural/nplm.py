@@ -23,8 +23,11 @@ from torch import Tensor, nn
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
 from neuralgram.neural.config import ACTIVATIONS, NPLMConfig
+from neuralgram.neural.first_layer import first_layer_by_table, table_pays
 from neuralgram.neural.heads import HEADS, HeadInputs
 from neuralgram.neural.initial import small, uniform
+from neuralgram.neural.kernels import has_bf16_units
+from neuralgram.neural.rows import take
 from neuralgram.rng import PCG32
 from neuralgram.text.windows import as_ids
 
@@ -43,7 +46,9 @@ class Matrix(nn.Module):
 class NPLM(nn.Module, LanguageModel):
     """`NPLM(vocab, context, d_emb, d_hidden, direct=True, rng=None)`: V, c, m, h, and whether W is there.
 
-    Keywords: `activation`, `dropout`, `dropout_input`, `tie`, `head`, `head_options`; see `NPLMConfig`.
+    Keywords: `activation`, `dropout`, `dropout_input`, `tie`, `head`, `head_options`; see `NPLMConfig`. `head_counts`
+    [V] says how often each token occurs, for heads that go by it (default: as Zipf's law has it, by id); the tables
+    they make of it are part of `state()`.
     State-dict keys, in order: emb.weight (C), hidden.weight (H), hidden.bias (d), hidden2.weight, …,
     out.weight (U), out.bias (b), direct.weight (W), project.weight.
 
@@ -73,16 +78,17 @@ class NPLM(nn.Module, LanguageModel):
         tie: bool = False,
         head: str = "softmax",
         head_options: Mapping[str, Any] | None = None,
+        head_counts: ArrayLike | None = None,
     ) -> None:
         super().__init__()
         self.settings = NPLMConfig(
             vocab, context, d_emb, d_hidden, direct, activation, dropout, dropout_input, tie, head, head_options or {}
         )
         self.vocab_size, self.context = self.settings.vocab, self.settings.context
-        self._build(PCG32(0) if rng is None else rng)
+        self._build(PCG32(0) if rng is None else rng, head_counts)
         self.register_load_state_dict_pre_hook(_nested_lists_to_tensors)  # type: ignore[no-untyped-call]
 
-    def _build(self, rng: PCG32) -> None:
+    def _build(self, rng: PCG32, counts: ArrayLike | None) -> None:
         """Registers and draws the layers in state-dict order."""
         s = self.settings
         V, m, X = s.vocab, s.d_emb, s.context * s.d_emb
@@ -97,7 +103,8 @@ class NPLM(nn.Module, LanguageModel):
         direct = Matrix(torch.empty(V, X)) if s.direct else None  # the head borrows it; drawn after the head
         shared = [layer.weight for layer in (self.emb if s.tie else None, direct) if layer is not None]
         features = (m if s.tie else h) + (X if s.direct else 0)
-        self.out = HEADS[s.head](HeadInputs(V, features, 0 if s.tie else h, shared, rng, dict(s.head_options)))
+        own = 0 if s.tie else h
+        self.out = HEADS[s.head](HeadInputs(V, features, own, shared, rng, dict(s.head_options), counts))
         if direct is not None:
             direct.weight.data.copy_(small(rng, V, X))
             self.direct = direct
@@ -118,16 +125,22 @@ class NPLM(nn.Module, LanguageModel):
 
     def _features(self, ids_Bc: Tensor, rng: torch.Generator | None = None) -> Tensor:
         s = self.settings
-        x_BX = F.embedding(ids_Bc, self.emb.weight).flatten(1)  # x = [C[w(t−c)]; …; C[w(t−1)]]
-        x_BX = _drop(x_BX, s.dropout_input, rng)
-        a_BH = x_BX
-        for name in self._hidden_names():
-            layer = getattr(self, name)
-            a_BH = ACTIVATIONS[s.activation](F.linear(a_BH, layer.weight, layer.bias))  # a = tanh(d + H x)
-            a_BH = _drop(a_BH, s.dropout, rng)
+        whole_x = rng is None or s.dropout_input == 0
+        by_table = bool(s.widths) and whole_x and table_pays(ids_Bc, self.emb.weight)
+        if s.direct or not by_table:
+            x_BX = take(self.emb.weight, ids_Bc).flatten(1)  # x = [C[w(t−c)]; …; C[w(t−1)]]
+            x_BX = _drop(x_BX, s.dropout_input, rng)
         if not s.widths:
             return x_BX
-        if s.tie and s.widths[-1] != s.d_emb:
+        first, *later = [getattr(self, name) for name in self._hidden_names()]
+        if by_table:
+            pre_BH = first_layer_by_table(ids_Bc, self.emb.weight, first.weight, first.bias)
+        else:
+            pre_BH = F.linear(x_BX, first.weight, first.bias)  # d + H x
+        a_BH = _drop(ACTIVATIONS[s.activation](pre_BH), s.dropout, rng)  # a = tanh(d + H x)
+        for layer in later:
+            a_BH = _drop(ACTIVATIONS[s.activation](F.linear(a_BH, layer.weight, layer.bias)), s.dropout, rng)
+        if hasattr(self, "project"):
             a_BH = F.linear(a_BH, self.project.weight)
         return torch.cat([a_BH, x_BX], 1) if s.direct else a_BH  # [U W] [a; x] = U a + W x
 
@@ -170,6 +183,18 @@ class NPLM(nn.Module, LanguageModel):
         return ids.to(self.emb.weight.device)
 
     # ---- training and saving ----
+
+    def set_precision(self, precision: str) -> str:
+        """How the training loss multiplies: `fp32`, `bf16`, or `auto`, bf16 where the device has units for it.
+
+        Returns the one chosen. Weights, gradients and everything that scores stay in the model's own precision.
+        """
+        if precision not in {"fp32", "bf16", "auto"}:
+            raise InputError(f"precision {precision!r}: expected fp32, bf16 or auto")
+        if precision == "auto":
+            precision = "bf16" if has_bf16_units(self.emb.weight.device) else "fp32"
+        self.out.precision = precision
+        return precision
 
     def param_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """Optimiser groups: every trained matrix with `weight_decay`, every trained bias without."""

@@ -32,6 +32,11 @@ def row_gradients(before_reading: Reader) -> Iterator[None]:
         _READER.reset(token)
 
 
+def row_sparse() -> bool:
+    """Whether this is inside `row_gradients`, where whole tables must not be read."""
+    return _READER.get() is not None
+
+
 def take(table: Tensor, rows: Tensor) -> Tensor:
     """table[rows], [*rows.shape, …] of a `table` [V, …], with gradients."""
     reader = _READER.get()

@@ -1,0 +1,34 @@
+"""d + H x where the vocabulary is far smaller than the batch, as characters are: from a table of products.
+
+    H x = Σ_j H_j C[w_j],  H_j = the m columns of position j
+
+so T[j, v] = H_j C[v] holds every product there is, c·V rows of h numbers, and a window's sum is c rows of it.
+The result is the same up to rounding; the gradients reach C and H through the table.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from neuralgram.neural.rows import row_sparse
+
+_WINDOWS_PER_SYMBOL = 8  # measured: from here on the table costs less than the plain product,
+_LEAST_D_EMB = 24  # provided that a product is long enough to be worth replacing by an addition
+
+
+def table_pays(ids_Bc: Tensor, table: Tensor) -> bool:
+    """Whether the table of products is the cheaper way for windows `ids_Bc` of the embedding `table` [V, m]."""
+    vocab_size, d_emb = table.shape
+    many = len(ids_Bc) >= _WINDOWS_PER_SYMBOL * vocab_size
+    return many and d_emb >= _LEAST_D_EMB and table.device.type == "cpu" and not row_sparse()
+
+
+def first_layer_by_table(ids_Bc: Tensor, C_Vm: Tensor, H_hX: Tensor, d_h: Tensor) -> Tensor:
+    """d + H x [B, h] of the windows `ids_Bc`."""
+    (V, m), (h, X) = C_Vm.shape, H_hX.shape
+    c = X // m
+    T_jVh = C_Vm @ H_hX.view(h, c, m).permute(1, 2, 0)
+    rows_Bc = ids_Bc + torch.arange(0, c * V, V, device=ids_Bc.device)
+    return F.embedding_bag(rows_Bc, T_jVh.view(c * V, h), mode="sum") + d_h
