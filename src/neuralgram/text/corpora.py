@@ -34,7 +34,7 @@ class Corpora:
     """A tokenizer and the parts of a text as ids.
 
     boundary  `stream`, `line` or `document`; valid, test: None where there is no such part
-    info      what the parts were made of: split, seed, and of each text SHA-256, documents and bytes (JSON values)
+    info      what the parts were made of: split, seed, and of each text SHA-256, documents, bytes, lines (JSON values)
     """
 
     tokenizer: Tokenizer
@@ -199,7 +199,7 @@ def _check_options(kind: Any, options: dict[str, Any]) -> None:
 
 
 def _facts(text: Staged) -> dict[str, Any]:
-    return {"sha256": text.sha256, "documents": text.documents, "bytes": text.bytes}
+    return {"sha256": text.sha256, "documents": text.documents, "bytes": text.bytes, "lines": text.lines}
 
 
 def _write(

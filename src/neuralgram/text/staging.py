@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.errors import TextError
 from neuralgram.text.sources import Document
 from neuralgram.text.splits import PARTS, Split, assign_units
 from neuralgram.text.store import IdWriter, blocks
@@ -65,7 +66,8 @@ class TokenReader:
 class Staged:
     """Numbers [T] of a text, each unit closed by `mark` (not in a stream), and what is known of the text.
 
-    sha256  of its documents in UTF-8, each followed by the byte FF; `bytes`: their UTF-8 bytes
+    bytes, lines  UTF-8 bytes and line ends of the text
+    sha256        of its documents in UTF-8, each followed by the byte FF
     """
 
     ids: Ids
@@ -74,6 +76,7 @@ class Staged:
     documents: int
     units: int
     bytes: int
+    lines: int
     sha256: str
 
     @property
@@ -89,7 +92,7 @@ def stage(documents: Iterable[Document], reader: Reader, boundary: str, writer: 
     as KenLM counts it, and so is an empty document. In a stream a document that another follows ends with a line end,
     put there if need be, so that nothing is glued together.
     """
-    digest, count, size, units, last = hashlib.sha256(), 0, 0, 0, ""
+    digest, count, size, lines, ends, last = hashlib.sha256(), 0, 0, 0, 0, ""
     read = reader.lines if boundary == "line" else reader
     for document in documents:
         count += 1
@@ -103,17 +106,17 @@ def stage(documents: Iterable[Document], reader: Reader, boundary: str, writer: 
             if isinstance(reader, TokenReader) and ids.min(initial=0) < 0:
                 reader.refuse(text, boundary, document.name, before - glue)
             writer.append(ids)
-            units += text.count("\n") if boundary == "line" else 0
+            lines += text.count("\n")
             data = utf8(text, "surrogateescape")
             digest.update(data)
             size += len(data)
             before, glue, last = before + len(piece), False, piece[-1]
         if boundary == "document" or (boundary == "line" and last not in ("", "\n")):
             writer.append(np.array([reader.mark]))
-            units += 1
+            ends += 1
         digest.update(b"\xff")
-    units = 1 if boundary == "stream" else units
-    return Staged(writer.close(), boundary, reader.mark, count, units, size, digest.hexdigest())
+    units = {"stream": 1, "line": lines + ends, "document": ends}[boundary]
+    return Staged(writer.close(), boundary, reader.mark, count, units, size, lines, digest.hexdigest())
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,8 @@ def _stretches(text: Ids, stops: dict[str, int], closing: int | None, line_ends:
     for name, place in stops.items():
         inside = closing is not None and place < len(text)
         stop = _last_line_end(text, start, place, line_ends) if inside else place
+        if start == stop:
+            raise TextError(f"{len(text)} tokens leave the {name} part of this split empty: expected more text")
         found[name] = Part(text[start:stop], closing)
         start = stop
     return found
