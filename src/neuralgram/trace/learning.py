@@ -77,7 +77,8 @@ def rows_of_C(network: Network, f: Forward, g: Gradients, words: Words) -> Secti
         i: " + ".join(place_name(int(k), len(f.ids)) for k in np.flatnonzero(f.ids == w)) for i, w in enumerate(rows)
     }
     rest = len(network.weights["emb.weight"]) - len(rows)
-    text = f"The other {rest} rows of C receive exactly 0" if rest else "Every word stands in this window"
+    others = "The other row of C receives" if rest == 1 else f"The other {rest} rows of C receive"
+    text = f"{others} exactly 0" if rest else "Every word stands in this window"
     if network.tie:
         text += "; but C is also the output vectors here, and as those all of its rows receive (p − e_w) aᵀ"
     return Section("Which rows of C learn", f"{text}.", (step,), row_name="word", marks=places)

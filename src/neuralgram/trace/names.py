@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
 
 from neuralgram.errors import InputError
 from neuralgram.trace.steps import Floats, Index
@@ -48,11 +46,18 @@ def split(place: str) -> tuple[str, list[str]]:
 
 
 def locate(
-    place: str, arrays: Mapping[str, Floats], row_of: Callable[[str, str], int | None] = lambda name, text: None
+    place: str,
+    arrays: Mapping[str, Floats],
+    row_of: Callable[[str, str], int | None] = lambda name, text: None,
+    *,
+    letters: bool = True,
 ) -> tuple[str, Index]:
-    """The array and index that `place` names, among `arrays`; `row_of(name, text)` finds rows named by a word."""
+    """The array and index that `place` names, among `arrays`; `row_of(name, text)` finds rows named by a word.
+
+    With `letters` the paper's letters stand for state-dict keys.
+    """
     given, parts = split(place)
-    name = given if given in arrays else key_of(given)
+    name = given if given in arrays or not letters else key_of(given)
     if name not in arrays:
         raise InputError(f"{given!r} in {place!r}: expected one of {_names(arrays)}")
     shape = arrays[name].shape
@@ -86,32 +91,17 @@ def _position(text: str, size: int, row_of: Callable[[str], int | None]) -> int 
     return int(text) if int(text) < size else None
 
 
-def assign(
-    changes: Iterable[tuple[str, float]],
-    arrays: Mapping[str, Floats],
-    row_of: Callable[[str, str], int | None] = lambda name, text: None,
-) -> dict[str, Floats]:
-    """Copies of `arrays` with `changes` made: pairs of a place and its new number."""
-    out = {name: np.array(values, np.float64) for name, values in arrays.items()}
-    for place, value in changes:
-        if not np.isfinite(value):
-            raise InputError(f"{place} = {value}: expected a finite number")
-        name, index = locate(place, arrays, row_of)
-        out[name][index] = value
-    return out
-
-
-def parse_changes(texts: Sequence[str]) -> list[tuple[str, float]]:
-    """`["H[0][1]=0.3"]` as pairs of a place and a number."""
-    pairs = []
+def parse_changes(texts: Sequence[str]) -> list[tuple[str, float | str]]:
+    """`["H[0][1]=0.3", "window[1]=dog"]` as pairs of a place and a number, or a word where it is none."""
+    pairs: list[tuple[str, float | str]] = []
     for text in texts:
         place, equals, value = text.rpartition("=")
-        try:
-            pairs.append((place, float(value.replace("−", "-"))))
-        except ValueError:
-            raise InputError(f"{text!r}: expected NAME[INDEX]=NUMBER, such as H[0][1]=0.3") from None
-        if not equals or not place:
+        if not equals or not place.strip() or not value.strip():
             raise InputError(f"{text!r}: expected NAME[INDEX]=NUMBER, such as H[0][1]=0.3")
+        try:
+            pairs.append((place.strip(), float(value.replace("−", "-"))))
+        except ValueError:
+            pairs.append((place.strip(), value.strip()))
     return pairs
 
 

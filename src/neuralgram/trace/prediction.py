@@ -70,7 +70,8 @@ def _lookup(network: Network, f: Forward, words: Words) -> Section:
         note="each row is the one-hot vector of its word times C; side by side, oldest first, they are x",
     )
     places = {
-        i: f"{place_name(i, context)}, id {int(w)}, x[{i * width}] … x[{(i + 1) * width - 1}]"
+        i: f"{place_name(i, context)}, id {int(w)}, x[{i * width}]"
+        + (f" … x[{(i + 1) * width - 1}]" if width > 1 else "")
         for i, w in enumerate(f.ids)
     }
     return Section("Look up the window's words in C", steps=(x,), row_name="word", marks=places)

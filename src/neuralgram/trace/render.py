@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
@@ -78,7 +79,7 @@ def _section(section: Section, count: int, width: int) -> list[RenderableType]:
     parts += [Text(f"   {step[()]}") for step in section.lines]
     if section.chart is not None:
         parts += [Text(line) for line in plot(section, width)]
-    parts += [Text(f"   {line}", style="" if check.holds else "bold") for check, line in _checks(section)]
+    parts += [Text(f"   {line}", style="" if holds else "bold") for holds, line in _checks(section)]
     return parts
 
 
@@ -87,28 +88,31 @@ def equation(step: Step) -> str:
     return step.equation if "=" in step.equation else f"{step.name}: {step.equation}"
 
 
-def _checks(section: Section) -> list[tuple[Check, str]]:
-    return [(check, check_line(check)) for check in section.checks]
+def _checks(section: Section) -> list[tuple[bool, str]]:
+    """The figures in words: those that hold in one line a quantity, those that differ in one line each."""
+    groups: dict[str, list[Check]] = {}
+    for check in section.checks:
+        groups.setdefault(check.what.partition("[")[0], []).append(check)
+    out = []
+    for name, checks in groups.items():
+        held = [_figure(check.value, check) for check in checks if check.holds]
+        if held:
+            out.append((True, f"✓ {name}: {', '.join(held)}"))
+        out += [(False, difference_line(check)) for check in checks if not check.holds]
+    return out
 
 
-def check_line(check: Check) -> str:
-    """A figure and what was computed, in words."""
-    if check.holds:
-        return f"✓ {check.what}: {_figure(check.value, check)}"
+def difference_line(check: Check) -> str:
+    """A figure that came out otherwise, beside the original."""
     return f"≠ {check.what}: {_figure(check.value, check)} here, {_figure(check.figure, check)} in the original"
 
 
 def _figure(value: float, check: Check) -> str:
-    if float(check.figure).is_integer() and float(value).is_integer():
-        return f"{int(value)}"
-    digits = max(1, round(-_log10(2 * check.tolerance))) if check.tolerance else 4
-    return f"{value:.{min(digits, 12)}f}".replace("-", "−")
-
-
-def _log10(value: float) -> float:
-    import math
-
-    return math.log10(value)
+    """A number with the digits its tolerance speaks of."""
+    if abs(value) <= check.tolerance or (float(check.figure).is_integer() and float(value).is_integer()):
+        return number(round(value))
+    digits = max(1, min(12, round(-math.log10(2 * check.tolerance)))) if check.tolerance else 4
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
 def _table(section: Section, width: int) -> Table:
@@ -181,7 +185,7 @@ def plot(section: Section, width: int, height: int = 12) -> list[str]:
     for mark, series in zip(_MARKS, chart.series.values(), strict=False):
         for x, value in zip(chart.x.tolist(), series.tolist(), strict=True):
             grid[line(value)][round((x - first) / ((last - first) or 1.0) * (columns - 1))] = mark
-    labels = {0: f"{high:.3g}", height - 1: f"{low:.3g}"}
+    labels = {0: f"{high:.3g}", height - 1: f"{low:.3g}" if abs(low) > span / 1000 else "0"}
     out = [f"{labels.get(i, ''):>8} │{''.join(cells)}" for i, cells in enumerate(grid)]
     axis = f"{first:.4g}".ljust(columns - len(f"{last:.4g}")) + f"{last:.4g}"
     out += [" " * 9 + "└" + "─" * columns, " " * 10 + axis, f"{'':10}{chart.x_name} → ; {chart.y_name} ↑"]

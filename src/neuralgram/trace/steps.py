@@ -22,13 +22,15 @@ _LARGE = 512  # numbers of an input that JSON still writes out
 
 
 def number(value: float) -> str:
-    """A number as a formula shows it: four decimals at most, small ones in scientific notation.
+    """A number as a formula shows it: four decimals at most, small and huge ones in scientific notation.
 
     >>> number(-0.5), number(2.0), number(0.00001234)
     ('−0.5', '2', '1.23e−05')
     """
     if not math.isfinite(value):
         text = "nan" if math.isnan(value) else ("∞" if value > 0 else "-∞")
+    elif float(value).is_integer() and abs(value) < 1e12:
+        text = f"{int(value):,}".replace(",", " ") if abs(value) >= 1e4 else str(int(value))
     elif value and not 1e-3 <= abs(value) < 1e6:
         text = f"{value:.2e}"
     else:
