@@ -6,6 +6,7 @@ symbol, and are bytes counted. Everything below works on ids; everything above s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -144,6 +145,7 @@ class TextModel:
 
     def window(self, prompt: str) -> NDArray[np.int64]:
         """The c ids the model reads after `prompt`; what is missing before a unit is the boundary symbol."""
+        prompt = _unify_line_ends(prompt)[0]
         context = self.model.context
         ids = self._encode(self._last_unit(prompt))
         if len(ids) >= context:
@@ -167,6 +169,8 @@ class TextModel:
 
     def _spans(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ids of the text, units closed, and the character span of each."""
+        raw = self.tokenizer.name == "bytes" and self.boundary != "line"
+        text, places = (text, None) if raw else _unify_line_ends(text)
         pieces = _lines(text, trailing=False) if self.boundary == "line" else [text]
         all_ids, all_spans, offset = [], [], 0
         for piece in pieces:
@@ -174,13 +178,14 @@ class TextModel:
             all_ids.append(np.asarray(ids).astype(np.int64))
             all_spans.append(np.asarray(spans, np.int64).reshape(-1, 2) + offset)
             offset += len(piece)
-            if self.boundary_id is not None:
+            if self.boundary_id is not None:  # the end of the unit, which stands for no character
                 all_ids.append(np.array([self.boundary_id]))
                 all_spans.append(np.array([[offset, offset]]))
             offset += 1  # the line end
         if not all_ids:
             return np.empty(0, np.int64), np.empty((0, 2), np.int64)
-        return np.concatenate(all_ids), np.concatenate(all_spans)
+        spans = np.concatenate(all_spans)
+        return np.concatenate(all_ids), spans if places is None else places[spans]
 
 
 def load(folder: Path | str) -> TextModel:
@@ -205,3 +210,16 @@ def _lines(text: str, *, trailing: bool = True) -> list[str]:
     """Split at line feeds only; with `trailing=False` a final one opens no further line."""
     lines = text.split("\n")
     return lines if trailing or lines[-1] else lines[:-1]
+
+
+def _unify_line_ends(text: str) -> tuple[str, NDArray[np.int64] | None]:
+    r"""The text with "\r\n" and "\r" read as "\n", and where each place of it is in the text given."""
+    if "\r" not in text:
+        return text, None
+    places, unified, start = [], [], 0
+    for end in re.finditer(r"\r\n?", text):
+        unified.append(text[start : end.start()] + "\n")
+        places.append(np.arange(start, end.start() + 1))
+        start = end.end()
+    places.append(np.arange(start, len(text) + 1))
+    return "".join([*unified, text[start:]]), np.concatenate(places)

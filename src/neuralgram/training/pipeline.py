@@ -1,0 +1,178 @@
+"""From texts to a model directory: read, split, tokenize, train, save, draw. What commands, demo and recipes call.
+
+While a run goes on, OUT/run holds its settings, ids, log and checkpoints; the model's own files are written into OUT
+when it ends, so an older model there stays whole until the new one replaces it.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from neuralgram.errors import InputError
+from neuralgram.evaluation.plots import learning_curve
+from neuralgram.files import write_atomic
+from neuralgram.neural.nplm import NPLM
+from neuralgram.rng import generator
+from neuralgram.text.corpora import Corpora, build_corpora
+from neuralgram.text.sources import Source
+from neuralgram.textmodel import TextModel
+from neuralgram.training import checkpoint, events
+from neuralgram.training.config import TrainConfig
+from neuralgram.training.driver import TrainResult
+from neuralgram.training.run import fit
+
+CURVE = "learning-curve.png"
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """How texts become corpora; the names are those of `build_corpora`."""
+
+    tokenizer: str = "chars"
+    options: dict[str, Any] = field(default_factory=dict)
+    boundary: str = "document"
+    split: str | None = None
+    vocab_from: str = "train"
+    seed: int = 0
+    field: str | None = None
+    encoding: str = "utf-8"
+    errors: str = "strict"
+
+    def build(
+        self,
+        texts: Sequence[Source],
+        *,
+        valid: Sequence[Source] | None = None,
+        test: Sequence[Source] | None = None,
+        folder: Path | None = None,
+        context: int = 0,
+    ) -> Corpora:
+        """The corpora of these texts; `tokenizer` may be the path of a tokenizer.json."""
+        how = asdict(self)
+        if self.tokenizer.endswith(".json"):
+            from neuralgram.text.tokenizers import load_tokenizer
+
+            how["tokenizer"] = load_tokenizer(Path(self.tokenizer))
+        return build_corpora(texts, valid=valid, test=test, folder=folder, context=context, **how)
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The sizes of a network; the names are those of `NPLM`."""
+
+    context: int
+    d_emb: int
+    d_hidden: int | tuple[int, ...]
+    direct: bool = True
+    activation: str = "tanh"
+    dropout: float = 0.0
+    dropout_input: float = 0.0
+    tie: bool = False
+    head: str = "softmax"
+
+    def build(self, vocab: int, seed: int) -> NPLM:
+        """The network, its weights drawn from the `init` stream of `seed`."""
+        return NPLM(vocab, **asdict(self), rng=generator(seed, "init"))
+
+
+def claim(out: Path, *, resume: bool, overwrite: bool) -> Path:
+    """The run folder inside `out`; refuses one that holds something, unless told to resume or overwrite."""
+    run = out / "run"
+    if resume and overwrite:
+        raise InputError("--resume and --overwrite: expected one of the two")
+    if resume and not (run / "settings.json").exists():
+        raise InputError(f"--resume: {out} holds no run to go on with; leave --resume out to start one")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out}: is a file; expected a folder, or a name that is free")
+    if not resume and not overwrite and out.is_dir() and any(out.iterdir()):
+        raise InputError(f"--out {out}: exists already; --overwrite replaces it, --resume goes on with a stopped run")
+    if overwrite:
+        shutil.rmtree(run, ignore_errors=True)
+    run.mkdir(parents=True, exist_ok=True)
+    return run
+
+
+def train_network(
+    corpora: Corpora,
+    sizes: ModelSettings,
+    config: TrainConfig,
+    out: Path,
+    *,
+    resume: bool = False,
+    story: dict[str, Any] | None = None,
+    references: dict[str, float] | None = None,
+    on_event: events.OnEvent = events.ignore,
+) -> tuple[TextModel, TrainResult]:
+    """Train a network on `corpora`, save it in `out` with its learning curve, and give it back.
+
+    story       what else neuralgram.json is to tell: where the text came from, the command, reasons of settings
+    references  label -> nats, drawn as lines in the learning curve
+    """
+    run = out / "run"
+    model = sizes.build(corpora.vocab_size, config.seed)
+    identity = {"tokenizer": corpora.tokenizer.hash, "boundary": corpora.boundary}
+    result = fit(
+        model,
+        corpora.train,
+        corpora.valid,
+        config,
+        folder=run,
+        resume=resume,
+        identity=identity,
+        on_event=on_event,
+    )
+    info = {
+        **(story or {}),
+        "data": {**corpora.info, **(story or {}).get("data", {}), "tokens": _sizes(corpora)},
+        "training": {"config": config.to_json(), **result._asdict()},
+        "versions": versions(),
+    }
+    trained = TextModel(model, corpora.tokenizer, corpora.boundary, info, out)
+    trained.save(out)
+    learning_curve(curve_records(run / "log.jsonl"), out / CURVE, vocab_size=corpora.vocab_size, references=references)
+    checkpoint.remove(run)
+    shutil.rmtree(run / "data", ignore_errors=True)
+    return trained, result
+
+
+def write_settings(run: Path, settings: dict[str, Any]) -> None:
+    """Keep what a run was told, so that `--resume` needs no repeating of it."""
+    write_atomic(run / "settings.json", (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_settings(run: Path) -> dict[str, Any]:
+    """What `write_settings` kept."""
+    settings: dict[str, Any] = json.loads((run / "settings.json").read_text(encoding="utf-8"))
+    return settings
+
+
+def curve_records(log: Path) -> list[dict[str, Any]]:
+    """The points of a learning curve from a run's log.jsonl."""
+    records = []
+    for line in log.read_text(encoding="utf-8").splitlines():
+        event = json.loads(line)
+        if event.get("event") == "progress":
+            records.append({"step": event["step"], "loss": event["running_loss"]})
+        elif event.get("event") == "evaluated":
+            records.append({"step": event["step"], "valid_nats": event["valid_loss"]})
+    return records
+
+
+def versions() -> dict[str, str]:
+    """Of what can change a number."""
+    packages = {name: version(name) for name in ("neuralgram", "torch", "numpy", "tokenizers")}
+    return {**packages, "python": platform.python_version()}
+
+
+def _sizes(corpora: Corpora) -> dict[str, int]:
+    parts = {"train": corpora.train, "valid": corpora.valid, "test": corpora.test}
+    return {name: len(part) for name, part in parts.items() if part is not None}
+
+
