@@ -43,12 +43,16 @@ State = dict[str, NDArray[Any]]
 
 @dataclass
 class Saved:
-    """What a directory holds: the model, its tokenizer (None where the directory names none), and its story."""
+    """What a directory holds: the model, its tokenizer (None where the directory names none), and its story.
+
+    frequencies   occurrences of each symbol in the training part, [V], or None where they are not known
+    """
 
     model: LanguageModel
     tokenizer: Tokenizer | None
     boundary: str = "stream"
     info: dict[str, Any] = field(default_factory=dict)
+    frequencies: NDArray[np.int64] | None = None
 
 
 def save(folder: Path | str, saved: Saved) -> None:
@@ -62,7 +66,13 @@ def save(folder: Path | str, saved: Saved) -> None:
         raise InputError(f"boundary {saved.boundary!r}: expected one of {', '.join(BOUNDARIES)}")
     if saved.tokenizer is not None:
         check_vocabulary(model.vocab_size, saved.tokenizer, saved.boundary)
-    files = {"config.json": _json(_contract(model)), "model.safetensors": _tensors(model)}
+    form = "tinyllm" if model.kind == "nplm" else "neuralgram"
+    files = {
+        "config.json": _json(_contract(model)),
+        "model.safetensors": _tensors(model.state(), {"format": form, "tl_arch": model.kind}),
+    }
+    if saved.frequencies is not None:
+        files["frequencies.safetensors"] = _tensors({"frequencies": saved.frequencies}, {"format": "neuralgram"})
     if saved.tokenizer is not None:
         files["tokenizer.json"] = saved.tokenizer.to_json().encode()
     parts = getattr(model, "parts", ())
@@ -89,7 +99,7 @@ def load(folder: Path | str) -> Saved:
     story = read_story(folder)
     files = _read_files(folder, story)
     contract = _parse(files["config.json"], folder / "config.json")
-    state = _read_tensors(files["model.safetensors"], folder)
+    state = _read_tensors(files["model.safetensors"], folder / "model.safetensors")
     if story:
         model = _build(folder, story, state)
         if _contract(model) != contract:
@@ -101,7 +111,11 @@ def load(folder: Path | str) -> Saved:
         from neuralgram.text.tokenizers import load_tokenizer
 
         tokenizer = load_tokenizer(files["tokenizer.json"].decode())
-    return Saved(model, tokenizer, story.get("boundary", "stream"), story)
+    frequencies = None
+    if "frequencies.safetensors" in files:
+        path = folder / "frequencies.safetensors"
+        frequencies = _read_tensors(files[path.name], path).get("frequencies")
+    return Saved(model, tokenizer, story.get("boundary", "stream"), story, frequencies)
 
 
 def read_story(folder: Path) -> dict[str, Any]:
@@ -163,12 +177,10 @@ def _contract(model: Any) -> dict[str, Any]:
     return {"tl_arch": model.kind, "vocab_size": model.vocab_size, "tl_context": model.context}
 
 
-def _tensors(model: Any) -> bytes:
+def _tensors(state: State, metadata: dict[str, str]) -> bytes:
     from safetensors.numpy import save as encode
 
-    state = {name: np.ascontiguousarray(array) for name, array in model.state().items()}
-    form = "tinyllm" if model.kind == "nplm" else "neuralgram"
-    return bytes(encode(state, metadata={"format": form, "tl_arch": model.kind}))
+    return bytes(encode({name: np.ascontiguousarray(array) for name, array in state.items()}, metadata=metadata))
 
 
 def _read_files(folder: Path, story: dict[str, Any]) -> dict[str, bytes]:
@@ -191,14 +203,14 @@ def _read_files(folder: Path, story: dict[str, Any]) -> dict[str, bytes]:
     return files
 
 
-def _read_tensors(data: bytes, folder: Path) -> State:
+def _read_tensors(data: bytes, path: Path) -> State:
     from safetensors import SafetensorError
     from safetensors.numpy import load as decode
 
     try:
         return dict(decode(data))
     except (SafetensorError, ValueError, KeyError, OverflowError) as error:
-        raise ModelDirError(f"{folder / 'model.safetensors'}: not a whole safetensors file ({error})") from None
+        raise ModelDirError(f"{path}: not a whole safetensors file ({error})") from None
 
 
 def _build(folder: Path, story: dict[str, Any], state: State) -> LanguageModel:

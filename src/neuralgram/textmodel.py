@@ -55,6 +55,7 @@ class TextModel:
 
     boundary   `stream`, `line` or `document`: what the model was trained with
     info       what neuralgram.json tells of its training; empty for a model made by hand
+    frequencies  occurrences of each symbol in the training part, [V], where they are known
     """
 
     model: LanguageModel
@@ -62,6 +63,7 @@ class TextModel:
     boundary: str = "stream"
     info: dict[str, Any] = field(default_factory=dict)
     path: Path | None = None
+    frequencies: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         if self.boundary not in modeldir.BOUNDARIES:
@@ -156,7 +158,7 @@ class TextModel:
 
     def save(self, folder: Path | str) -> None:
         """Write the model directory `folder`."""
-        modeldir.save(folder, modeldir.Saved(self.model, self.tokenizer, self.boundary, self.info))
+        modeldir.save(folder, modeldir.Saved(self.model, self.tokenizer, self.boundary, self.info, self.frequencies))
 
     def _encode(self, text: str) -> NDArray[np.int64]:
         return np.asarray(self.tokenizer.encode(text)).astype(np.int64)
@@ -194,7 +196,7 @@ def load(folder: Path | str) -> TextModel:
     if saved.tokenizer is None:
         raise ModelDirError(f"{folder}: has no tokenizer.json, so it reads no text; `load_nplm` gives the bare network")
     try:
-        return TextModel(saved.model, saved.tokenizer, saved.boundary, saved.info, Path(folder))
+        return TextModel(saved.model, saved.tokenizer, saved.boundary, saved.info, Path(folder), saved.frequencies)
     except InputError as error:
         raise ModelDirError(f"{folder}: {error}") from None
 

@@ -64,6 +64,15 @@ class Evaluation:
         return perplexity(float(known.sum()), len(known)) if len(known) else None
 
     @property
+    def seen_perplexity(self) -> float | None:
+        """The same over the tokens whose type occurs in the training part; None where that is not known."""
+        frequencies = self.model.frequencies
+        if frequencies is None:
+            return None
+        seen = self.losses[frequencies[self.targets] > 0]
+        return perplexity(float(seen.sum()), len(seen)) if len(seen) else None
+
+    @property
     def bits_per_byte(self) -> float | None:
         """nats / ln 2 / bytes, or None where tokenizing lost bytes."""
         return self.nats / math.log(2) / self.bytes if self.bytes else None
@@ -77,6 +86,7 @@ class Evaluation:
             "nats_per_token": self.nats / self.tokens,
             "perplexity": self.perplexity,
             "known_perplexity": self.known_perplexity,
+            "seen_perplexity": self.seen_perplexity,
             "bits_per_byte": self.bits_per_byte,
             "bits_per_byte_reason": self.bytes_reason,
             "bytes": self.bytes,

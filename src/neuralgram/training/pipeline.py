@@ -22,6 +22,7 @@ from neuralgram.neural.nplm import NPLM
 from neuralgram.rng import generator
 from neuralgram.text.corpora import Corpora, build_corpora
 from neuralgram.text.sources import Source
+from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
 from neuralgram.training import checkpoint, events
 from neuralgram.training.config import TrainConfig
@@ -134,7 +135,8 @@ def train_network(
         "training": {"config": config.to_json(), **result._asdict()},
         "versions": versions(),
     }
-    trained = TextModel(model, corpora.tokenizer, corpora.boundary, info, out)
+    frequencies = token_frequencies(corpora.train)
+    trained = TextModel(model, corpora.tokenizer, corpora.boundary, info, out, frequencies)
     trained.save(out)
     learning_curve(curve_records(run / "log.jsonl"), out / CURVE, vocab_size=corpora.vocab_size, references=references)
     checkpoint.remove(run)
@@ -174,5 +176,3 @@ def versions() -> dict[str, str]:
 def _sizes(corpora: Corpora) -> dict[str, int]:
     parts = {"train": corpora.train, "valid": corpora.valid, "test": corpora.test}
     return {name: len(part) for name, part in parts.items() if part is not None}
-
-
