@@ -243,7 +243,8 @@ def _drop(a: Tensor, share: float, rng: torch.Generator | None) -> Tensor:
 def _whole_numbers(values: Contexts, vocab_size: int) -> Tensor:
     """Ids as an int64 tensor; a tensor of them is checked without leaving PyTorch, which costs microseconds."""
     if not isinstance(values, Tensor):
-        return torch.from_numpy(as_ids(values, vocab_size))
+        ids = as_ids(values, vocab_size)
+        return torch.from_numpy(ids if ids.flags.writeable else ids.copy())  # PyTorch warns of read-only memory
     if values.dtype != torch.int64:
         return torch.from_numpy(as_ids(values, vocab_size)).to(values.device)
     if values.numel():
