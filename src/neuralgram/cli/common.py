@@ -66,10 +66,24 @@ def figure(value: float | None, digits: int = 4) -> str:
         return "–"
     if not math.isfinite(value):
         return "inf" if value > 0 else "nan"
-    if value and abs(value) < 10 ** -(digits):
+    if value and abs(value) < 10**-(digits):
         return f"{value:.{digits - 1}e}"
     whole = len(str(int(abs(value))))
     return f"{value:,.{max(0, digits - whole)}f}".replace(",", " ")
+
+
+def held_out_lines(record: dict[str, Any]) -> list[str]:
+    """A line for each held-out part of a training command's record."""
+    lines = []
+    for part in ("valid", "test"):
+        found = record.get(part)
+        if found:
+            bits = f", {found['bits_per_byte']:.4f} bits/byte" if found["bits_per_byte"] is not None else ""
+            lines.append(
+                f"{part + ' perplexity':<19} {figure(found['perplexity'], 5)} "
+                f"({found['nats_per_token']:.4f} nats/token{bits}, {found['tokens']} tokens)"
+            )
+    return lines
 
 
 def table(headers: list[str], rows: list[list[str]]) -> None:

@@ -36,6 +36,7 @@ def command(model: Path, as_json: bool) -> None:
     if as_json:
         emit(record)
         return
+    record.get("training", {}).pop("history", None)  # the learning curve shows it
     for line in _lines(record):
         print(line)
 

@@ -7,61 +7,25 @@ when it ends, so an older model there stays whole until the new one replaces it.
 from __future__ import annotations
 
 import json
-import platform
 import shutil
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from neuralgram.errors import InputError
 from neuralgram.evaluation.plots import learning_curve
 from neuralgram.files import write_atomic
 from neuralgram.neural.nplm import NPLM
 from neuralgram.rng import generator
-from neuralgram.text.corpora import Corpora, build_corpora
-from neuralgram.text.sources import Source
+from neuralgram.text.corpora import Corpora
 from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
 from neuralgram.training import checkpoint, events
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.driver import TrainResult
 from neuralgram.training.run import fit
+from neuralgram.training.texts import part_sizes
 
 CURVE = "learning-curve.png"
-
-
-@dataclass(frozen=True)
-class TextSettings:
-    """How texts become corpora; the names are those of `build_corpora`."""
-
-    tokenizer: str = "chars"
-    options: dict[str, Any] = field(default_factory=dict)
-    boundary: str = "document"
-    split: str | None = None
-    vocab_from: str = "train"
-    seed: int = 0
-    field: str | None = None
-    encoding: str = "utf-8"
-    errors: str = "strict"
-
-    def build(
-        self,
-        texts: Sequence[Source],
-        *,
-        valid: Sequence[Source] | None = None,
-        test: Sequence[Source] | None = None,
-        folder: Path | None = None,
-        context: int = 0,
-    ) -> Corpora:
-        """The corpora of these texts; `tokenizer` may be the path of a tokenizer.json."""
-        how = asdict(self)
-        if self.tokenizer.endswith(".json"):
-            from neuralgram.text.tokenizers import load_tokenizer
-
-            how["tokenizer"] = load_tokenizer(Path(self.tokenizer))
-        return build_corpora(texts, valid=valid, test=test, folder=folder, context=context, **how)
 
 
 @dataclass(frozen=True)
@@ -81,23 +45,6 @@ class ModelSettings:
     def build(self, vocab: int, seed: int) -> NPLM:
         """The network, its weights drawn from the `init` stream of `seed`."""
         return NPLM(vocab, **asdict(self), rng=generator(seed, "init"))
-
-
-def claim(out: Path, *, resume: bool, overwrite: bool) -> Path:
-    """The run folder inside `out`; refuses one that holds something, unless told to resume or overwrite."""
-    run = out / "run"
-    if resume and overwrite:
-        raise InputError("--resume and --overwrite: expected one of the two")
-    if resume and not (run / "settings.json").exists():
-        raise InputError(f"--resume: {out} holds no run to go on with; leave --resume out to start one")
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out {out}: is a file; expected a folder, or a name that is free")
-    if not resume and not overwrite and out.is_dir() and any(out.iterdir()):
-        raise InputError(f"--out {out}: exists already; --overwrite replaces it, --resume goes on with a stopped run")
-    if overwrite:
-        shutil.rmtree(run, ignore_errors=True)
-    run.mkdir(parents=True, exist_ok=True)
-    return run
 
 
 def train_network(
@@ -129,11 +76,11 @@ def train_network(
         identity=identity,
         on_event=on_event,
     )
+    story = story or {}
     info = {
-        **(story or {}),
-        "data": {**corpora.info, **(story or {}).get("data", {}), "tokens": _sizes(corpora)},
+        **story,
+        "data": {**corpora.info, **story.get("data", {}), "tokens": part_sizes(corpora)},
         "training": {"config": config.to_json(), **result._asdict()},
-        "versions": versions(),
     }
     frequencies = token_frequencies(corpora.train)
     trained = TextModel(model, corpora.tokenizer, corpora.boundary, info, out, frequencies)
@@ -165,14 +112,3 @@ def curve_records(log: Path) -> list[dict[str, Any]]:
         elif event.get("event") == "evaluated":
             records.append({"step": event["step"], "valid_nats": event["valid_loss"]})
     return records
-
-
-def versions() -> dict[str, str]:
-    """Of what can change a number."""
-    packages = {name: version(name) for name in ("neuralgram", "torch", "numpy", "tokenizers")}
-    return {**packages, "python": platform.python_version()}
-
-
-def _sizes(corpora: Corpora) -> dict[str, int]:
-    parts = {"train": corpora.train, "valid": corpora.valid, "test": corpora.test}
-    return {name: len(part) for name, part in parts.items() if part is not None}

@@ -1,0 +1,67 @@
+"""`train ngram` as one call: texts to a counting model's directory. Nothing here needs PyTorch."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from neuralgram.evaluation.evaluate import evaluate
+from neuralgram.ngram import ESTIMATORS, fit
+from neuralgram.text.windows import token_frequencies
+from neuralgram.textmodel import TextModel
+from neuralgram.training.texts import Say, TextSettings, claim, part_sizes, provenance, settle, unless_failed
+
+_OPTIONS = ("k", "form", "discounts", "classes", "sweeps", "prune", "floor", "iterations", "unigrams", "memory_limit")
+
+
+def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]:
+    """Fit the estimator `given["smoothing"]` of order `given["order"]` on the texts and save it in `given["out"]`.
+
+    Returns what `train ngram --json` prints. Raises `InputError` and `TextError` for what cannot be done.
+    """
+    out = Path(given["out"])
+    run = claim(out, resume=False, overwrite=bool(given.get("overwrite")))
+    with unless_failed(out, resume=False):
+        settings = settle(run, given, say)
+        corpora = TextSettings(**settings["text"]).build(
+            settings["texts"], valid=settings["valid"], test=settings["test"], folder=run / "data"
+        )
+        options = {name: given[name] for name in _OPTIONS if given.get(name) is not None}
+        if corpora.valid is not None and _takes_valid(given["smoothing"]):
+            options["valid"] = corpora.valid
+        started = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = fit(given["smoothing"], corpora.train, given["order"], **options)
+        seconds = time.perf_counter() - started
+        for warning in caught:
+            say(f"warning: {warning.message}")
+    story = provenance(settings, given)
+    info = {
+        **story,
+        "data": {**corpora.info, **story["data"], "tokens": part_sizes(corpora)},
+        "training": {"seconds": seconds, **model.config()},
+    }
+    trained = TextModel(model, corpora.tokenizer, corpora.boundary, info, out, token_frequencies(corpora.train))
+    trained.save(out)
+    record = {
+        "path": str(out),
+        "vocab_size": model.vocab_size,
+        "tokens": len(corpora.train),
+        "seconds": seconds,
+        "model": model.config(),
+        "valid": None if corpora.valid is None else evaluate(trained, corpora.valid).to_json(),
+        "test": None if corpora.test is None else evaluate(trained, corpora.test).to_json(),
+    }
+    shutil.rmtree(run, ignore_errors=True)
+    return record
+
+
+def _takes_valid(smoothing: str) -> bool:
+    estimator = ESTIMATORS.get(smoothing)
+    return estimator is not None and "valid" in inspect.signature(estimator.fit).parameters

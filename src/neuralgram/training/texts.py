@@ -1,0 +1,178 @@
+"""What every training command does first: claim the model directory, find the texts, choose how they become tokens."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from neuralgram.errors import InputError
+from neuralgram.text.corpora import Corpora, build_corpora
+from neuralgram.text.sources import Reading, Source, read_documents
+from neuralgram.training.auto import Choice, plan_tokenizer
+
+DEFAULT_SPLIT = "0.9,0.05,0.05"
+NOT_SETTINGS = {"out", "resume", "overwrite", "command", "threads"}  # may differ when a run is resumed
+_READING = {"boundary": "document", "vocab_from": "train", "field": None, "encoding": "utf-8", "errors": "strict"}
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """How texts become corpora; the names are those of `build_corpora`."""
+
+    tokenizer: str = "chars"
+    options: dict[str, Any] = field(default_factory=dict)
+    boundary: str = "document"
+    split: str | None = None
+    vocab_from: str = "train"
+    seed: int = 0
+    field: str | None = None
+    encoding: str = "utf-8"
+    errors: str = "strict"
+
+    def build(
+        self,
+        texts: Sequence[Source],
+        *,
+        valid: Sequence[Source] | None = None,
+        test: Sequence[Source] | None = None,
+        folder: Path | None = None,
+        context: int = 0,
+    ) -> Corpora:
+        """The corpora of these texts; `tokenizer` may be the path of a tokenizer.json."""
+        how = asdict(self)
+        if self.tokenizer.endswith(".json"):
+            from neuralgram.text.tokenizers import load_tokenizer
+
+            how["tokenizer"] = load_tokenizer(Path(self.tokenizer))
+        return build_corpora(texts, valid=valid, test=test, folder=folder, context=context, **how)
+
+
+def claim(out: Path, *, resume: bool, overwrite: bool) -> Path:
+    """The run folder inside `out`; refuses one that holds something, unless told to resume or overwrite."""
+    run = out / "run"
+    if resume and overwrite:
+        raise InputError("--resume and --overwrite: expected one of the two")
+    if resume and not (run / "settings.json").exists():
+        raise InputError(f"--resume: {out} holds no run to go on with; leave --resume out to start one")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out}: is a file; expected a folder, or a name that is free")
+    if not resume and not overwrite and out.is_dir() and any(out.iterdir()):
+        raise InputError(f"--out {out}: exists already; --overwrite replaces it, --resume goes on with a stopped run")
+    if overwrite:
+        shutil.rmtree(run, ignore_errors=True)
+    run.mkdir(parents=True, exist_ok=True)
+    return run
+
+
+@contextmanager
+def unless_failed(out: Path, resume: bool) -> Iterator[None]:
+    """What fails before training leaves no run behind that a second try would stumble over."""
+    try:
+        yield
+    except BaseException:
+        if not resume:
+            shutil.rmtree(out / "run", ignore_errors=True)
+            if not any(out.iterdir()):
+                out.rmdir()
+        raise
+
+
+def settle(run: Path, given: Mapping[str, Any], say: Say) -> dict[str, Any]:
+    """Which texts, how they are read, and with which tokenizer; standard input is kept so that a run can resume."""
+    texts = [_kept(text, run) for text in given["texts"]]
+    valid, test = ([str(text) for text in given.get(name) or ()] or None for name in ("valid", "test"))
+    split = given.get("split") or (None if valid or test else DEFAULT_SPLIT)
+    reading: dict[str, Any] = {name: given.get(name) or default for name, default in _READING.items()}
+    chosen = _choose_tokenizer(texts, reading, given)
+    for name, choice in chosen.items():
+        say(f"{name:<14} {choice.value!s:<10} {choice.reason}")
+    tokenizer = chosen["tokenizer"].value
+    text = TextSettings(
+        tokenizer=tokenizer,
+        options=_options(tokenizer, given, chosen.get("vocab_size")),
+        split=split,
+        seed=given.get("seed") or 0,
+        **reading,
+    )
+    comparable = {key: value for key, value in given.items() if key not in NOT_SETTINGS}
+    return {
+        "given": jsonable(comparable),
+        "texts": texts,
+        "valid": valid,
+        "test": test,
+        "text": asdict(text),
+        "reasons": {name: choice.reason for name, choice in chosen.items()},
+    }
+
+
+def _choose_tokenizer(texts: list[str], reading: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Choice]:
+    if given.get("tokenizer"):
+        return {"tokenizer": Choice(given["tokenizer"], "as asked")}
+    characters = lines = 0
+    how = Reading(encoding=reading["encoding"], errors=reading["errors"], field=reading["field"])
+    for document in read_documents(texts, how):
+        for piece in document.pieces:
+            characters += len(piece)
+            lines += piece.count("\n")
+    return plan_tokenizer(characters, reading["boundary"], lines if reading["boundary"] == "line" else 1)
+
+
+def _options(tokenizer: str, given: Mapping[str, Any], vocab_size: Choice | None) -> dict[str, Any]:
+    """The tokenizer's own options; one it does not have is refused where the corpus is built."""
+    size = given.get("vocab_size") or (vocab_size.value if vocab_size else None)
+    options = {
+        "max_vocab" if tokenizer in ("words", "chars") else "vocab_size": size,
+        "min_count": given.get("min_count"),
+        "lowercase": given.get("lowercase") or None,
+        "split_punctuation": given.get("split_punctuation") or None,
+    }
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def provenance(settings: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What neuralgram.json tells of where a model came from, as far as its texts decide it."""
+    return {
+        "command": given.get("command"),
+        "reasons": settings["reasons"],
+        "data": {**settings["text"], "sources": {key: settings[key] for key in ("texts", "valid", "test")}},
+        "versions": versions(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Of what can change a number."""
+    packages = {name: version(name) for name in ("neuralgram", "torch", "numpy", "tokenizers")}
+    return {**packages, "python": platform.python_version()}
+
+
+def _kept(text: str, run: Path) -> str:
+    if str(text) != "-":
+        return str(text)
+    path = run / "standard-input.txt"
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return str(path)
+
+
+def jsonable(value: Any) -> Any:
+    """`value` with paths as strings and tuples as lists."""
+    if isinstance(value, Mapping):
+        return {key: jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def part_sizes(corpora: Corpora) -> dict[str, int]:
+    """Tokens of each part there is."""
+    parts = {"train": corpora.train, "valid": corpora.valid, "test": corpora.test}
+    return {name: len(part) for name, part in parts.items() if part is not None}
