@@ -56,7 +56,7 @@ def fit(
     elif folder is not None:
         checkpoints.remove(folder)
     log = Log(folder, on_event, saved.step if saved else None)
-    model.out.precision = "fp32" if config.precision == "auto" else config.precision
+    model.set_precision(config.precision if saved is None else saved.machine["precision"])
     windows = train.windows(model.context)
     if saved is not None:
         threads = _same_threads(saved, config, log)
