@@ -104,7 +104,7 @@ class NPLM(nn.Module, LanguageModel):
         shared = [layer.weight for layer in (self.emb if s.tie else None, direct) if layer is not None]
         features = (m if s.tie else h) + (X if s.direct else 0)
         own = 0 if s.tie else h
-        self.out = HEADS[s.head](HeadInputs(V, features, own, shared, rng, dict(s.head_options), counts))
+        self.out = HEADS[s.head](HeadInputs(V, features, own, shared, rng, dict(s.head_options), s.tie, counts))
         if direct is not None:
             direct.weight.data.copy_(small(rng, V, X))
             self.direct = direct

@@ -43,7 +43,7 @@ class RowOptimizer(torch.optim.Optimizer, ABC):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """One update of every parameter that has a gradient."""
+        """One update of every parameter that has a gradient; it uses row-sparse gradients up."""
         for group in self.param_groups:
             lr, kept = group["lr"], 1.0 - group["lr"] * group["weight_decay"]
             if kept <= 0:
@@ -59,7 +59,7 @@ class RowOptimizer(torch.optim.Optimizer, ABC):
         """The rows change now; their decay of this step comes when they are next read, so it is undone here."""
         assert p.grad is not None  # the caller looked
         rows_N, change_N = self.change(p, p.grad._indices()[0], p.grad._values())
-        _add_rows(p, rows_N, change_N * (-lr / kept))
+        _add_rows(p, rows_N, change_N.mul_(-lr / kept))
         if kept < 1:
             state = self.state[p]
             if "total" not in state:
@@ -122,7 +122,7 @@ class Adagrad(RowOptimizer):
 
 def sum_repeats(rows_N: Tensor, values_N: Tensor) -> tuple[Tensor, Tensor]:
     """Each row once, with the sum of its values."""
-    rows_M, place_N = rows_N.unique(return_inverse=True)
+    rows_M, place_N = torch.unique(rows_N, return_inverse=True)
     return rows_M, _add_rows(values_N.new_zeros(len(rows_M), *values_N.shape[1:]), place_N, values_N)
 
 

@@ -29,6 +29,7 @@ class HeadInputs:
     shared      output vectors [V, F_i] that live elsewhere: C where tied, then W of the direct path
     rng         the stream initial weights are drawn from
     options     the head's own settings, JSON values
+    tied        whether the first of `shared` is C
     counts      how often each token occurs, [V], for heads that arrange or draw tokens by it; see `alias.token_counts`
     """
 
@@ -38,6 +39,7 @@ class HeadInputs:
     shared: Sequence[nn.Parameter]
     rng: PCG32
     options: dict[str, Any] = field(default_factory=dict)
+    tied: bool = False
     counts: ArrayLike | None = None
 
 

@@ -18,14 +18,14 @@ from torch import Tensor
 from neuralgram.errors import InputError
 from neuralgram.neural.heads.alias import Noise, token_counts
 from neuralgram.neural.heads.base import HeadInputs
-from neuralgram.neural.heads.vectors import VectorHead, check_options
+from neuralgram.neural.heads.vectors import ScoreHead, check_options
 from neuralgram.neural.rows import take
 
 # From scores [B, R + 1], which it may overwrite, the loss [B] and its derivative by each score.
 Objective: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
-class NoiseHead(VectorHead):
+class NoiseHead(ScoreHead):
     """Options: `samples` (k, noise words a batch) and `power` (α of q ∝ frequency^α)."""
 
     name: ClassVar[str]

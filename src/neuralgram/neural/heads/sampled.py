@@ -26,7 +26,7 @@ class SampledHead(NoiseHead):
 
     def objective(self, noise_R: Tensor, log_n_R: Tensor, y_B: Tensor) -> Objective:
         """The cross-entropy of a softmax over [y | noise], in which noise that is y has no part."""
-        place_B = torch.searchsorted(noise_R, y_B).clamp_(max=len(noise_R) - 1)
+        place_B = torch.searchsorted(noise_R, y_B.contiguous()).clamp_(max=len(noise_R) - 1)
         drawn = (noise_R[place_B] == y_B).nonzero()[:, 0]  # examples whose target is among the noise
         place = place_B[drawn] + 1
 

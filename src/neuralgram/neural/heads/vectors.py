@@ -1,4 +1,4 @@
-"""What heads with one output vector a token share: y = b + W x + U a, p = softmax(y), exact and normalised."""
+"""What heads with one output vector a token share: y = b + W x + U a."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from neuralgram.neural.initial import small
 
 
 class VectorHead(Head):
-    """`weight` (U, [V, h], where the head owns vectors) and `bias` (b, [V]); W or C are borrowed.
-
-    A member of the family adds its training objective, `loss`.
-    """
+    """`weight` (U, [V, h], where the head owns vectors) and `bias` (b, [V]); W or C are borrowed."""
 
     def __init__(self, inputs: HeadInputs) -> None:
         super().__init__(inputs)
@@ -30,8 +27,8 @@ class VectorHead(Head):
         own: list[Tensor] = [self.weight] if hasattr(self, "weight") else []
         return own + list(self._shared)
 
-    def logits(self, f_BF: Tensor) -> Tensor:
-        """y = b + [U W] f, a part at a time: joining them would copy all V vectors for every query."""
+    def affine(self, f_BF: Tensor) -> Tensor:
+        """y = b + [U W] f, [B, V], a part at a time: joining them would copy all V vectors for every query."""
         parts = self.vectors()
         features = torch.split(f_BF, [part.shape[1] for part in parts], 1)
         y_BV = F.linear(features[0], parts[0], self.bias)
@@ -39,9 +36,17 @@ class VectorHead(Head):
             y_BV = torch.addmm(y_BV, f, part.t())
         return y_BV
 
+
+class ScoreHead(VectorHead):
+    """p = softmax(y), exact and normalised; a member of the family adds its training objective, `loss`."""
+
+    def logits(self, f_BF: Tensor) -> Tensor:
+        """y = b + [U W] f."""
+        return self.affine(f_BF)
+
     def log_probs(self, f_BF: Tensor) -> Tensor:
         """log softmax(y), normalised in float64."""
-        return self.logits(f_BF).double().log_softmax(1)
+        return self.affine(f_BF).double().log_softmax(1)
 
     def nll(self, f_BF: Tensor, y_B: Tensor) -> Tensor:
         """log Σ e^y − y_w in float64, a block of rows at a time."""

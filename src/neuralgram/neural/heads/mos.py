@@ -1,0 +1,80 @@
+"""The mixture of softmaxes (Yang et al. 2018): K softmaxes over the same output vectors, weighted by the window.
+
+    P(w | f) = Σ_k π_k · softmax(b + W x + U a_k)_w,   π = softmax(M f + e),   a_k = tanh(P_k a + q_k)
+
+The log of a sum of exponentials is no linear function of the features, so the matrix of log-probabilities over
+contexts is not held to rank h + 2. Where the output vectors are tied, C stands in U's place; without a hidden layer
+x itself is moved, one x_k a component.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from neuralgram.errors import InputError
+from neuralgram.neural import kernels
+from neuralgram.neural.heads.base import HeadInputs
+from neuralgram.neural.heads.vectors import VectorHead, check_options
+from neuralgram.neural.initial import small, uniform
+
+
+class MoSHead(VectorHead):
+    """Option: `components` (K, 4). `weight`, `bias` as in the softmax head; of the components `part_weight` [K·n, n]
+    and `part_bias` (P and q, n the width of a), of the mixture `gate_weight` [K, F] and `gate_bias` (M and e).
+    """
+
+    def __init__(self, inputs: HeadInputs) -> None:
+        super().__init__(inputs)
+        check_options("mos", inputs.options, ("components",))
+        K = inputs.options.get("components", 4)
+        if isinstance(K, bool) or not isinstance(K, int) or K < 1:
+            raise InputError(f"components {K!r}: expected a whole number of softmaxes of at least 1")
+        width = self.vectors()[0].shape[1]
+        self.part_weight = nn.Parameter(uniform(inputs.rng, K * width, width, math.sqrt(3 / width)))
+        self.part_bias = nn.Parameter(torch.zeros(K * width))
+        self.gate_weight = nn.Parameter(small(inputs.rng, K, inputs.features))
+        self.gate_bias = nn.Parameter(torch.zeros(K))
+
+    def loss(self, f_BF: Tensor, y_B: Tensor, rng: torch.Generator | None = None) -> Tensor:
+        """−log Σ_k π_k P_k(y), with gradients: the exact loss."""
+        f_KBF, log_pi_BK = self._components(f_BF)
+        K, B, _ = f_KBF.shape
+        nll = kernels.softmax_loss(f_KBF.flatten(0, 1), self.vectors(), self.bias, y_B.repeat(K), self.precision)
+        return -torch.logsumexp(log_pi_BK - nll.view(K, B).t(), 1)
+
+    @torch.no_grad()
+    def nll(self, f_BF: Tensor, y_B: Tensor) -> Tensor:
+        """The same in float64."""
+        f_KBF, log_pi_BK = self._components(f_BF)
+        nll_KB = [kernels.softmax_nll(f, self.vectors(), self.bias, y_B) for f in f_KBF]
+        return -torch.logsumexp(log_pi_BK.double() - torch.stack(nll_KB, 1), 1)
+
+    def log_probs(self, f_BF: Tensor) -> Tensor:
+        """log P of every token, float64 [B, V]."""
+        f_KBF, log_pi_BK = self._components(f_BF)
+        return _mixed([self.affine(f).double() for f in f_KBF], log_pi_BK.double())
+
+    def logits(self, f_BF: Tensor) -> Tensor:
+        """log P in the precision of f."""
+        f_KBF, log_pi_BK = self._components(f_BF)
+        return _mixed([self.affine(f) for f in f_KBF], log_pi_BK)
+
+    def _components(self, f_BF: Tensor) -> tuple[Tensor, Tensor]:
+        """[a_k; x] of each component, [K, B, F], and log π [B, K]."""
+        K, width = len(self.gate_bias), self.vectors()[0].shape[1]
+        moved_BKn = F.linear(f_BF[:, :width], self.part_weight, self.part_bias).tanh().view(len(f_BF), K, width)
+        log_pi_BK = F.linear(f_BF, self.gate_weight, self.gate_bias).log_softmax(1)
+        rest = f_BF[:, width:].expand(K, -1, -1)
+        return torch.cat([moved_BKn.transpose(0, 1), rest], 2), log_pi_BK
+
+
+def _mixed(scores: list[Tensor], log_pi_BK: Tensor) -> Tensor:
+    """log Σ_k π_k softmax(scores_k) [B, V], a component at a time."""
+    mixed = scores[0].log_softmax(1) + log_pi_BK[:, :1]
+    for k, score in enumerate(scores[1:], start=1):
+        mixed = torch.logaddexp(mixed, score.log_softmax(1) + log_pi_BK[:, k, None])
+    return mixed

@@ -1,0 +1,130 @@
+"""The hierarchical softmax (Morin & Bengio 2005; Mnih & Hinton 2008): a token is a path of yes-or-no questions.
+
+    P(w | f) = Π over the nodes n above w of σ(±(b_n + u_n·f)),  + where the path turns to side 1
+
+Exact and normalised whatever the weights are, at the price of the path: about log₂ V questions, fewer for
+frequent tokens, as the tree is Huffman's over the token counts.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from neuralgram.errors import InputError
+from neuralgram.neural.heads.alias import token_counts
+from neuralgram.neural.heads.base import Head, HeadInputs
+from neuralgram.neural.heads.huffman import huffman, levels
+from neuralgram.neural.heads.vectors import check_options
+from neuralgram.neural.initial import small
+from neuralgram.neural.rows import take
+
+_PAIRS = 1 << 14  # (example, node) pairs scored at once: their vectors stay in the cache
+
+
+class Paths(NamedTuple):
+    """All questions of a batch in one list of N: `example` [N], `node`, `sign` (+1 for side 1, −1 for side 0)."""
+
+    example: Tensor
+    node: Tensor
+    sign: Tensor
+
+
+class TreeHead(Head):
+    """`weight` [V − 1, h] and `bias` [V − 1] of the inner nodes, `above` [2V − 1] the tree (see `huffman`).
+
+    With the direct path, row n of W is node n's; its last row is nobody's and stays as it was drawn.
+    """
+
+    above: Tensor
+
+    def __init__(self, inputs: HeadInputs) -> None:
+        super().__init__(inputs)
+        check_options("tree", inputs.options, ())
+        if inputs.vocab_size < 2:
+            raise InputError("the tree head over 1 symbol: expected at least 2, to have something to ask")
+        if inputs.tied:
+            raise InputError(
+                "tied output vectors with the tree head: its vectors are questions, not tokens; untie them"
+            )
+        if inputs.own:
+            self.weight = nn.Parameter(small(inputs.rng, inputs.vocab_size - 1, inputs.own))
+        self.bias = nn.Parameter(torch.zeros(inputs.vocab_size - 1))
+        self._shared = list(inputs.shared)
+        above = huffman(token_counts(inputs.counts, inputs.vocab_size))
+        self.register_buffer("above", torch.from_numpy(above.astype(np.int32)))
+
+    def paths(self, y_B: Tensor) -> Paths:
+        """The questions on the way from each token to the root."""
+        found: list[tuple[Tensor, Tensor]] = []
+        example = torch.arange(len(y_B), device=y_B.device)
+        link = self.above[y_B + (self.vocab_size - 1)].long()
+        while len(example) or not found:
+            found.append((example, link))
+            link = self.above[link >> 1].long()
+            below_root = link >= 0
+            example, link = example[below_root], link[below_root]
+        joined = torch.cat([link for _, link in found])
+        return Paths(torch.cat([example for example, _ in found]), joined >> 1, (joined & 1) * 2 - 1)
+
+    def loss(self, f_BF: Tensor, y_B: Tensor, rng: torch.Generator | None = None) -> Tensor:
+        """−Σ log σ over the path, with gradients: the exact loss."""
+        return self._loss(f_BF, self.paths(y_B), f_BF.new_zeros(len(f_BF)))
+
+    @torch.no_grad()
+    def nll(self, f_BF: Tensor, y_B: Tensor) -> Tensor:
+        """The same, summed in float64, some paths at a time."""
+        total_B = torch.zeros(len(f_BF), dtype=torch.float64, device=f_BF.device)
+        paths = self.paths(y_B)
+        for start in range(0, len(paths.node), _PAIRS):
+            part = Paths(*(column[start : start + _PAIRS] for column in paths))
+            total_B = self._loss(f_BF, part, total_B)
+        return total_B
+
+    def _loss(self, f_BF: Tensor, paths: Paths, total_B: Tensor) -> Tensor:
+        """`total_B` plus the losses of `paths`."""
+        f_NF = f_BF.index_select(0, paths.example)
+        vectors = [take(part, paths.node) for part in self._parts()]
+        score_N = torch.linalg.vecdot(f_NF, vectors[0] if len(vectors) == 1 else torch.cat(vectors, 1))
+        score_N = (score_N + take(self.bias, paths.node)).to(total_B.dtype)
+        return total_B.index_add(0, paths.example, F.softplus(-score_N * paths.sign))
+
+    def log_probs(self, f_BF: Tensor) -> Tensor:
+        """log P of every token, float64 [B, V]."""
+        return self._descend(self._scores(f_BF).double())
+
+    def logits(self, f_BF: Tensor) -> Tensor:
+        """log P in the precision of f."""
+        return self._descend(self._scores(f_BF))
+
+    def _scores(self, f_BF: Tensor) -> Tensor:
+        """b_n + u_n·f of every inner node, [B, V − 1]."""
+        parts = [part[: self.vocab_size - 1] for part in self._parts()]
+        score = self.bias.expand(len(f_BF), -1)
+        for f, part in zip(torch.split(f_BF, [part.shape[1] for part in parts], 1), parts, strict=True):
+            score = torch.addmm(score, f, part.t())
+        return score
+
+    def _descend(self, score: Tensor) -> Tensor:
+        """log P [B, V] from the scores of the nodes: each level adds its questions to those above it."""
+        above = self.above.long()
+        link_inner, link_token = above[: self.vocab_size - 1], above[self.vocab_size - 1 :]
+        sides = torch.stack([F.logsigmoid(-score), F.logsigmoid(score)], 2).flatten(
+            1
+        )  # log P(side | node), at 2n + side
+        reached = score.new_zeros(len(score), 1)  # log P of getting to each node of a level
+        inner = [reached]
+        for before, level in pairwise(levels(self.above.cpu().numpy())):
+            link = link_inner[level]
+            reached = reached.index_select(1, (link >> 1) - before.start) + sides.index_select(1, link)
+            inner.append(reached)
+        return torch.cat(inner, 1).index_select(1, link_token >> 1) + sides.index_select(1, link_token)
+
+    def _parts(self) -> list[Tensor]:
+        own: list[Tensor] = [self.weight] if hasattr(self, "weight") else []
+        return own + list(self._shared)
