@@ -22,7 +22,7 @@ $(VENV)/ready-dev: $(VENV)/ready
 	@touch $@
 
 demo: $(VENV)/ready      ## train on an embedded story, compare with counting, generate: under a minute
-	$(BIN)/$(NAME) demo
+	$(BIN)/$(NAME) demo --out runs/demo
 
 test: $(VENV)/ready-dev  ## the whole test suite, with branch coverage
 	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report=
