@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from neuralgram.training.log import read_lines
+
 SCRIPT = """
 import hashlib, os, sys
 from pathlib import Path
@@ -51,32 +53,34 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     )
+    chance = random.Random(6)
     with parent:
+        assert run(parent, tmp_path / "alone", None) == 0
+        for step in (1, 60, 110, 150, 190):  # and as much later as chance has it
+            moment = step, chance.uniform(0, 0.03)
+            assert run(parent, tmp_path / "killed", moment) in {0, signal.SIGKILL}
+        assert run(parent, tmp_path / "killed", None) == 0
         assert parent.stdin
-        assert parent.stdout
-
-        def run(folder: Path, seconds: float | None) -> bool:
-            """Whether the run came to its end; killed after `seconds`."""
-            parent.stdin.write(f"{folder}\n")  # type: ignore[union-attr]
-            parent.stdin.flush()  # type: ignore[union-attr]
-            child = int(parent.stdout.readline())  # type: ignore[union-attr]
-            if seconds is not None:
-                time.sleep(seconds)
-                with suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
-            return int(parent.stdout.readline()) == 0  # type: ignore[union-attr]
-
-        begun = time.perf_counter()
-        assert run(tmp_path / "alone", None)
-        whole = time.perf_counter() - begun
-        chance = random.Random(6)
-        kills = 0
-        for _ in range(6):
-            if run(tmp_path / "killed", chance.uniform(0.02, 0.4) * whole):
-                break
-            kills += 1
-        else:
-            assert run(tmp_path / "killed", None)
         parent.stdin.close()
-    assert kills >= 1
     assert (tmp_path / "killed" / "hash").read_text() == (tmp_path / "alone" / "hash").read_text()
+
+
+def run(parent: subprocess.Popen[str], folder: Path, moment: tuple[int, float] | None) -> int:
+    """Train in `folder`, killed at a `moment` (a step, and seconds after it was logged); how the process ended."""
+    assert parent.stdin
+    assert parent.stdout
+    parent.stdin.write(f"{folder}\n")
+    parent.stdin.flush()
+    child = int(parent.stdout.readline())
+    if moment is not None:
+        step, seconds = moment
+        while not logged(folder, step):
+            time.sleep(0.002)
+        time.sleep(seconds)
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+    return int(parent.stdout.readline())
+
+
+def logged(folder: Path, step: int) -> bool:
+    return any(line["event"] == "progress" and line["step"] >= step for line in read_lines(folder / "log.jsonl"))
