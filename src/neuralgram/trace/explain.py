@@ -15,7 +15,7 @@ from neuralgram.text.windows import as_ids
 from neuralgram.trace import prediction, render
 from neuralgram.trace import update as updating
 from neuralgram.trace.differences import Difference, finite_differences
-from neuralgram.trace.network import Forward, Network
+from neuralgram.trace.network import LINEAR_HEADS, Forward, Network
 from neuralgram.trace.prediction import Words
 from neuralgram.trace.steps import Floats, Formula, Section, Step
 
@@ -227,7 +227,7 @@ class _Choices(NamedTuple):
 
 def _trace(lm: LanguageModel, ids: NDArray[np.int64], naming: _Naming, target: int | None, choices: _Choices) -> Trace:
     kind = getattr(lm, "kind", "model")
-    if kind == "nplm" and lm.config().get("head") == "softmax":  # type: ignore[attr-defined]  # an NPLM has it
+    if kind == "nplm" and lm.config()["head"] in LINEAR_HEADS:  # type: ignore[attr-defined]  # an NPLM has it
         return _trace_network(lm, ids, naming, target, choices)
     log_p = np.asarray(lm.log_probs(ids[None, :])[0], np.float64)
     words = Words(naming.name, _shown(log_p, target, choices.top), target, choices.units)

@@ -21,6 +21,9 @@ from neuralgram.trace.steps import Floats
 
 Weights = Mapping[str, Floats]
 
+# Output layers that are scored by the exact softmax of b + W x + U a, however they are trained.
+LINEAR_HEADS = ("softmax", "sampled", "nce")
+
 
 class Forward(NamedTuple):
     """Every quantity of one prediction; `z`, `a` have one entry a hidden layer; None where a part is missing."""
@@ -50,12 +53,13 @@ class Network:
 
     @classmethod
     def of(cls, model: Any) -> Network:
-        """The network of an `NPLM`; refuses an output layer other than the softmax."""
+        """The network of an `NPLM`; refuses an output layer whose scores are not b + W x + U a."""
         config = model.config()
-        if config.get("head", "softmax") != "softmax":
-            raise InputError(f"a network with the head {config['head']!r}: only the softmax head can be traced")
-        frozen = frozenset(name for name, p in model.named_parameters() if not p.requires_grad)
-        weights = {name: np.asarray(array, np.float64) for name, array in model.state().items()}
+        if config["head"] not in LINEAR_HEADS:
+            raise InputError(f"a network with the head {config['head']!r}: expected one of {', '.join(LINEAR_HEADS)}")
+        trained = {name: bool(p.requires_grad) for name, p in model.named_parameters()}
+        frozen = frozenset(name for name, trains in trained.items() if not trains)
+        weights = {name: np.asarray(array, np.float64) for name, array in model.state().items() if name in trained}
         return cls(weights, config["activation"], bool(config["tie"]), frozen)
 
     @property
