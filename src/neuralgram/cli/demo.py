@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 
 import click
 
@@ -28,10 +29,11 @@ def command(out: Path, as_json: bool) -> None:
     if as_json:
         emit(found)
         return
+    train, held_out = found["train_tokens"], found["held_out_tokens"]
     print(
-        f"\nA story of {found['train_tokens'] + found['held_out_tokens']} characters, {found['vocab_size']} distinct: "
-        f"the first {found['train_tokens']} train, the last {found['held_out_tokens']} are held out.\n"
-        f"The first loss is {found['first_loss']:.4f} nats; log V, what knowing nothing costs, is {found['log_v']:.4f}.\n"
+        f"\nA story of {train + held_out} characters, {found['vocab_size']} distinct: "
+        f"the first {train} train, the last {held_out} are held out.\n"
+        f"First loss: {found['first_loss']:.4f} nats; log V, what knowing nothing costs: {found['log_v']:.4f}.\n"
     )
     names = {
         "nplm": "network, 3 characters → 64 tanh units",
@@ -50,12 +52,8 @@ def command(out: Path, as_json: bool) -> None:
         ],
     )
     print("Both were tuned on the held-out part: the network's stopping point, the n-gram's n and k.\n")
-    print(
-        f"The network goes on from {found['prompt']!r}:\n\n    {found['prompt']}{found['sample']}\n".replace(
-            "\n", "\n    "
-        ).rstrip()
-        + "\n"
-    )
+    print(f"The network goes on from {found['prompt']!r}:\n")
+    print(indent(found["prompt"] + found["sample"], "    ") + "\n")
     print(f"model directories   {found['paths']['nplm']}, {found['paths']['add-k']}")
     print(f"learning curve      {found['learning_curve']}")
     print(f'go on with          neuralgram generate {found["paths"]["nplm"]} "the duck"')

@@ -40,7 +40,7 @@ def learning_curve(
     for (label, nats), style in zip((references or {}).items(), ("--", "-.", (0, (1, 1))) * 4, strict=False):
         axes.axhline(nats, color=GREEN, ls=style, lw=1.2, label=f"{label}: {nats:.3f}")
     axes.set(xlabel="step", ylabel="loss, nats per token")
-    axes.legend(frameon=False, loc="upper right")
+    axes.legend(loc="upper right", framealpha=1, edgecolor="none", bbox_to_anchor=(1, 0.93))
     return _save(figure, path)
 
 

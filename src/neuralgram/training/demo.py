@@ -22,7 +22,15 @@ from neuralgram.training.texts import claim, versions
 # held-out loss turns upward after some hundred steps; `neuralgram lesson story` shows it.
 SIZES = ModelSettings(context=3, d_emb=10, d_hidden=64, direct=False)
 TRAINING = TrainConfig(
-    steps=3000, batch_size=32, optimizer="sgd", lr=0.1, momentum=0.9, weight_decay=0.003, schedule="linear", threads=1
+    steps=3000,
+    batch_size=32,
+    optimizer="sgd",
+    lr=0.1,
+    momentum=0.9,
+    weight_decay=0.003,
+    schedule="linear",
+    eval_every=250,
+    threads=1,
 )
 SPLIT = "0.8,0.2"
 LARGEST_ORDER = 8
