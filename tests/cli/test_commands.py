@@ -1,0 +1,198 @@
+"""Commands as a user meets them: what they print, what --json gives, and how they refuse."""
+
+import json
+import math
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import neuralgram as ng
+from neuralgram.cli import COMMANDS, main
+from neuralgram.text.samples import story
+
+STEPS = ("--steps", "60", "--threads", "1")
+
+
+@pytest.fixture
+def run(capsys):
+    """`run(*arguments)` → (exit code, standard output, standard error)."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return stopped.value.code or 0, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("texts") / "story.txt"
+    path.write_text(story(), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def network(text, tmp_path_factory):
+    out = tmp_path_factory.mktemp("models") / "network"
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "nplm", str(text), "--out", str(out), *STEPS, "--seed", "3"])
+    assert stopped.value.code == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def counts(text, tmp_path_factory):
+    out = tmp_path_factory.mktemp("models") / "counts"
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "ngram", str(text), "--out", str(out), "--order", "3", "--seed", "3", "--tokenizer", "chars"])
+    assert stopped.value.code == 0
+    return out
+
+
+def test_help_answers_at_once_and_loads_nothing_heavy():
+    started = time.perf_counter()
+    code = "import sys, neuralgram.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: pass\n"
+    code += "print([m for m in ('torch', 'numpy', 'rich', 'matplotlib') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("[]")
+    assert time.perf_counter() - started < 5  # 0.15 s on a quiet core
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(run, name):
+    code, out, _ = run(name, "--help")
+    assert code == 0
+    assert "Usage: neuralgram" in out
+
+
+def test_importing_the_package_leaves_pytorch_alone():
+    code = "import sys, neuralgram, neuralgram.ngram, neuralgram.textmodel; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_trained_directory_has_its_files_and_its_story(network, text):
+    names = {path.name for path in network.iterdir()}
+    assert names >= {"config.json", "model.safetensors", "tokenizer.json", "neuralgram.json", "learning-curve.png"}
+    told = json.loads((network / "neuralgram.json").read_text())
+    assert told["training"]["steps"] == 60
+    assert told["training"]["config"]["seed"] == 3
+    assert told["data"]["split"] == "0.9,0.05,0.05"
+    assert told["data"]["sources"]["texts"] == [str(text)]
+    assert set(told["reasons"]) >= {"tokenizer", "context", "d_hidden", "lr", "batch_size"}
+    assert sorted(path.name for path in (network / "run").iterdir()) == ["log.jsonl", "settings.json"]
+
+
+def test_eval_is_the_sum_over_the_count(run, network, text):
+    code, out, _ = run("eval", network, text, "--json", "--tokens")
+    [record] = json.loads(out)["models"]
+    nats = [token["nats"] for token in record["per_token"]]
+    assert code == 0
+    assert record["tokens"] == len(nats) == len(story()) + 1  # every character, and the end of the document
+    assert record["nats_per_token"] == pytest.approx(sum(nats) / len(nats))
+    assert record["perplexity"] == pytest.approx(math.exp(sum(nats) / len(nats)))
+    assert record["bits_per_byte"] == pytest.approx(sum(nats) / math.log(2) / len(story().encode()))
+    assert record["unknown_rate"] == 0
+    model = ng.load(network)
+    assert model.perplexity(story()) == pytest.approx(record["perplexity"])
+
+
+def test_a_part_is_the_split_the_model_was_trained_with(run, network, counts, text):
+    _, out, _ = run("eval", network, counts, text, "--part", "test", "--json")
+    models = json.loads(out)["models"]
+    trained = json.loads((network / "neuralgram.json").read_text())["data"]["tokens"]["test"]
+    assert [record["tokens"] for record in models] == [trained, trained]
+    assert models[0]["perplexity"] <= models[1]["perplexity"]  # best first
+    assert models[0]["difference"] is None
+    assert models[1]["difference"]["low"] <= models[1]["difference"]["nats"] <= models[1]["difference"]["high"]
+    code, _, err = run("eval", network, __file__, "--part", "test", "--errors", "replace")
+    assert (code, "not the text" in err or "is not among" in err) == (2, True)
+
+
+def test_tables_are_for_people_and_differences_carry_intervals(run, network, counts, text):
+    code, out, _ = run("eval", network, counts, text)
+    assert code == 0
+    assert "perplexity" in out
+    assert "[+" in out
+
+
+def test_predict_and_generate(run, network):
+    _, out, _ = run("predict", network, "the ", "-k", "3", "--json")
+    candidates = json.loads(out)["candidates"]
+    assert len(candidates) == 3
+    assert candidates[0]["probability"] >= candidates[1]["probability"] >= candidates[2]["probability"]
+    _, one, _ = run("generate", network, "the hen", "-n", "40", "--seed", "5")
+    _, two, _ = run("generate", network, "the hen", "-n", "40", "--seed", "5", "--json")
+    assert one.startswith("the hen")
+    assert one == "the hen" + json.loads(two)["text"] + "\n"
+    code, _, _ = run("generate", network)  # an empty prompt works: the model has a boundary symbol
+    assert code == 0
+
+
+def test_info_shows_sizes_and_origin(run, network, counts):
+    _, out, _ = run("info", network, "--json")
+    record = json.loads(out)
+    state = ng.load_nplm(network).state()
+    assert record["parameters"] == sum(array.size for array in state.values())
+    assert record["kind"] == "nplm"
+    code, out, _ = run("info", counts)
+    assert code == 0
+    assert "modified-kneser-ney" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "nplm", "{text}", "--out", "{network}"], "exists already; --overwrite"),
+        (["train", "nplm", "{text}", "--out", "{network}", "--resume", "--steps", "61"], "steps was 60, now 61"),
+        (["train", "nplm", "/no/such/file", "--out", "{new}"], "no such file: /no/such/file"),
+        (["train", "nplm", "{text}", "--out", "{new}", "--context", "0"], "context 0"),
+        (["train", "nplm", "{text}", "--out", "{new}", "--d-hidden", "many"], "'many': expected a size"),
+        (["train", "nplm", "{text}", "--out", "{new}", "--tokenizer", "letters"], "unknown tokenizer 'letters'"),
+        (["train", "nplm", "{text}", "--out", "{new}", "--split", "0.9,0.3"], "add up to 1.2"),
+        (["train", "nplm", "{text}", "--out", "{new}", "--lr", "-1"], "lr -1"),
+        (["train", "ngram", "{text}", "--out", "{new}", "--smoothing", "good"], "smoothing 'good'"),
+        (["train", "ngram", "{text}", "--out", "{new}", "--order", "0"], "order 0"),
+        (["eval", "{network}"], "expected at least one MODEL"),
+        (["eval", "{new}", "{text}"], "no such model directory"),
+        (["predict", "{network}", "the", "-k", "0"], "k = 0"),
+        (["predict", "{network}", "ÿ"], "'ÿ' at character 0"),
+        (["generate", "{network}", "--temperature", "-1"], "temperature -1"),
+        (["generate", "{network}", "-n", "-1"], "n = -1"),
+        (["info", "{text}"], "no such model directory"),
+        (["nonsense"], "No such command 'nonsense'"),
+    ],
+)
+def test_bad_input_is_one_line_and_two(run, network, text, tmp_path, arguments, message):
+    new = tmp_path / "new"
+    filled = [argument.format(network=network, text=text, new=new) for argument in arguments]
+    code, _, err = run(*filled)
+    last = err.strip().splitlines()[-1]
+    assert code == 2
+    assert last.startswith("neuralgram: ")
+    assert message in last
+    assert not new.exists()  # nothing half-made is left to stumble over
+    code, out, _ = run(*filled, "--json")
+    assert code == 2
+    assert message in json.loads(out)["error"]
+
+
+def test_overwriting_keeps_the_old_model_until_the_new_one_is_there(run, text, tmp_path):
+    out = tmp_path / "m"
+    assert run("train", "nplm", text, "--out", out, *STEPS)[0] == 0
+    before = ng.load(out).perplexity(story())
+    assert run("train", "nplm", text, "--out", out, "--overwrite", "--d-hidden", "-4")[0] == 2
+    assert ng.load(out).perplexity(story()) == before
+    assert run("train", "nplm", text, "--out", out, "--overwrite", *STEPS, "--seed", "1")[0] == 0
+    assert ng.load(out).perplexity(story()) != before
+
+
+def test_the_same_command_gives_the_same_weights(run, network, text, tmp_path):
+    assert run("train", "nplm", text, "--out", tmp_path / "m", *STEPS, "--seed", "3")[0] == 0
+    once, again = ng.load_nplm(network).state(), ng.load_nplm(tmp_path / "m").state()
+    assert all(np.array_equal(once[name], again[name]) for name in once)
