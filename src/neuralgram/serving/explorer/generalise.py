@@ -1,0 +1,117 @@
+"""Why the network generalises: the animals, a 4-gram beside the network, and what pulled the sheep where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralgram.ngram.longest_match import LongestMatch
+from neuralgram.serving.explorer.pulls import Pull, pulls, windows_with
+from neuralgram.serving.explorer.snapshot import Snapshot
+from neuralgram.serving.explorer.texts import Ready
+from neuralgram.text.samples.animals import GRAZERS, HUNTERS
+
+SHEEP = "sheep"
+LIKE = tuple(name for name in GRAZERS if name != SHEEP)  # cow and goat
+
+
+class Bars(NamedTuple):
+    """One word's probability under the n-gram and under the network."""
+
+    word: str
+    counting: float
+    network: float
+
+
+class Distances(NamedTuple):
+    """How far the sheep's vector is from the animals, after `step` updates: means over cow and goat, over hunters."""
+
+    step: int
+    grazers: float
+    hunters: float
+
+
+class Animals:
+    """The animals' page over a text that has them. `prompt` is what both models read."""
+
+    def __init__(self, ready: Ready, context: int) -> None:
+        self.ready = ready
+        self.context = context
+        self.counting = LongestMatch.fit(ready.train, 4)
+        self.sheep = self._id(SHEEP)
+        self.distances: list[Distances] = []
+        self._followed: list[int] = []
+        self._windows = windows_with(ready.train, context, self.sheep)
+        self._total: dict[tuple[tuple[int, ...], int], float] = {}
+
+    def _id(self, name: str) -> int:
+        return int(self.ready.tokenizer.encode(name)[0])
+
+    def bars(self, shot: Snapshot, animal: str) -> list[Bars]:
+        """After "the … ate the", every word that either model gives 2% or more, the network's likeliest first."""
+        words = [int(i) for i in self.ready.tokenizer.encode(f"the {animal} ate the")]
+        counting = np.exp(self.counting.log_probs([words[-self.counting.context :]])[0])
+        network = np.exp(shot.log_probs([self._window(words)])[0])
+        kept = [int(i) for i in np.argsort(-network, kind="stable") if counting[i] >= 0.02 or network[i] >= 0.02]
+        return [Bars(self.ready.tokenizer.symbol(i), float(counting[i]), float(network[i])) for i in kept]
+
+    def used(self, animal: str) -> str:
+        """The longest end of "… ate the" that the n-gram has seen."""
+        words = [int(i) for i in self.ready.tokenizer.encode(f"the {animal} ate the")]
+        ids = self.ready.train.ids
+        for length in range(self.counting.context, 0, -1):
+            end = np.array(words[-length:])
+            view = np.lib.stride_tricks.sliding_window_view(ids, length)
+            if (view == end).all(axis=1).any():
+                return " ".join(self.ready.tokenizer.symbol(i) for i in end.tolist())
+        return ""
+
+    def _window(self, words: list[int]) -> NDArray[np.int64]:
+        full = self.ready.tokenizer.encode(". " * self.context)[: self.context]
+        return np.concatenate([full.astype(np.int64), np.array(words, np.int64)])[-self.context :]
+
+    def goal(self, shot: Snapshot) -> NDArray[np.float64]:
+        """The middle of the cow and the goat."""
+        return np.asarray(shot.embeddings[[self._id(name) for name in LIKE]].mean(axis=0), np.float64)
+
+    def follow(self, shots: Sequence[Snapshot]) -> None:
+        """Take note of a run's moments so far: distances, and what pulled between one and the next."""
+        if not shots or self._followed[: len(shots)] != [id(shot) for shot in shots[: len(self._followed)]]:
+            self.distances, self._followed = [], []
+            self._total.clear()
+        for before, shot in zip([None, *shots], shots, strict=False):
+            if len(self._followed) and shot.step <= self.distances[-1].step:
+                continue
+            self.distances.append(self._distances(shot))
+            self._followed.append(id(shot))
+            for pull in self.pulls(before) if before is not None else []:
+                key = (pull.context, pull.target)
+                self._total[key] = self._total.get(key, 0.0) + pull.pull * (shot.step - before.step if before else 0)
+
+    def _distances(self, shot: Snapshot) -> Distances:
+        C, sheep = shot.embeddings, shot.embeddings[self.sheep]
+        means = [float(np.mean([np.linalg.norm(C[self._id(n)] - sheep) for n in names])) for names in (LIKE, HUNTERS)]
+        return Distances(shot.step, *means)
+
+    def pulls(self, shot: Snapshot) -> list[Pull]:
+        """What pulls the sheep towards cow and goat at this moment."""
+        return pulls(shot, self._windows, self.sheep, self.goal(shot))
+
+    def summed(self) -> list[Pull]:
+        """What pulled it, summed over the updates followed; strongest first."""
+        counts = {
+            (tuple(context.tolist()), int(target)): int(count)
+            for context, target, count in zip(
+                self._windows.contexts, self._windows.targets, self._windows.counts, strict=True
+            )
+        }
+        ranked = sorted(self._total.items(), key=lambda item: -abs(item[1]))
+        return [Pull(context, target, counts[context, target], value) for (context, target), value in ranked]
+
+    def said(self, pull: Pull) -> str:
+        """The window in words."""
+        name = self.ready.tokenizer.symbol
+        return " ".join(name(i) for i in pull.context) + " → " + name(pull.target)

@@ -1,0 +1,236 @@
+"""One prediction and one update of a network, as the page draws them: no browser here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralgram.errors import InputError
+from neuralgram.serving.explorer.markup import Numbers, word
+from neuralgram.textmodel import TextModel
+from neuralgram.trace import Section, Trace, trace
+from neuralgram.trace.prediction import place_name
+from neuralgram.trace.words import word_id
+
+_ALL = 32  # vocabularies up to this size are drawn whole, in the order of their ids, which never changes
+_UNITS = 12
+_MOST = 12  # rows of a drawing
+
+
+class Stage(NamedTuple):
+    """One stop on the path: its name, what happens there, and the sections that show it."""
+
+    name: str
+    text: str
+    sections: tuple[int, ...]
+
+
+@dataclass
+class Window:
+    """What is looked at: the ids read, the token that came next, and the step size of the update."""
+
+    ids: list[int] = field(default_factory=list)
+    target: int | None = None
+    lr: float = 0.2
+
+    def fit(self, model: TextModel) -> None:
+        """Make the window one that `model` can read: its width, its vocabulary."""
+        V, c = model.model.vocab_size, model.model.context
+        if len(self.ids) != c or any(i >= V for i in self.ids):
+            self.ids = [i % V for i in range(c)]
+        if self.target is None or self.target >= V:
+            self.target = min(V - 1, 3)
+
+
+def read_window(model: TextModel, text: str) -> list[int]:
+    """The ids of the window that ends a text, or of words separated by spaces."""
+    return [int(i) for i in model.window(text)]
+
+
+def looked(model: TextModel, prompt: str, target: str) -> tuple[list[int], int | None]:
+    """Window and target as an address names them: their ids, or their text."""
+    ids = [int(part) for part in prompt.split(".")] if prompt and all(p.isdigit() for p in prompt.split(".")) else []
+    if prompt and not ids:
+        ids = read_window(model, prompt)
+    if ids and (len(ids) != model.model.context or max(ids) >= model.model.vocab_size):
+        raise InputError(f"window {prompt!r}: expected {model.model.context} tokens of this network")
+    wanted = int(target) if target.isdigit() and int(target) < model.model.vocab_size else word_id(model, target)
+    return ids, wanted if target else None
+
+
+def traced(model: TextModel, window: Window) -> Trace:
+    """Every number of this prediction and update. All words of a small vocabulary are shown, in id order."""
+    V = model.model.vocab_size
+    top = V if V <= _ALL else _MOST
+    ids: NDArray[np.int64] = np.array(window.ids, np.int64)
+    return trace(model, ids, target=window.target, lr=window.lr, top=top, units=_UNITS)
+
+
+def stages(made: Trace) -> list[Stage]:
+    """The path of one example, forward and back, as stops that can be taken one by one."""
+    titles = [section.title for section in made.all_sections]
+    wanted = (
+        ("words → rows of C", "Each word of the window selects its row of C; the rows side by side are x.", "Look up"),
+        ("x → hidden units", "Every hidden unit weighs all of x, adds its bias, and bends the sum.", "Hidden"),
+        (
+            "hidden → scores",
+            "Every word of the vocabulary gets a score from the hidden units, b, and W if there.",
+            "Scores",
+        ),
+        ("scores → probabilities", "The softmax makes scores positive and divides by their sum.", "Softmax"),
+        (
+            "loss and its gradient",
+            "The loss is the surprise at what came. At the scores its gradient is p − e_w.",
+            "The error",
+        ),
+        ("back to the hidden units", "Each unit answers for the scores it took part in.", "Back to the hidden"),
+        ("back to the window", "And each number of x for the units it fed.", "Back to the window"),
+        ("every gradient", "Every parameter has a gradient; of C only the rows of the window.", "Every gradient"),
+        ("which rows of C learn", "A word that stands twice in the window adds up both.", "Which rows"),
+        ("before → after", "One step against the gradient, everything at once, and the prediction again.", "One step"),
+    )
+    out = []
+    for name, text, start in wanted:
+        found = tuple(i for i, title in enumerate(titles) if title.startswith(start))
+        if found:
+            out.append(Stage(name, text, found))
+    return out
+
+
+def drawing(made: Trace, numbers: Numbers, stage: int) -> str:
+    """The network for this window, from left to right; the stage looked at is marked."""
+    f = made.forward
+    if f is None or made.network is None:
+        raise InputError("this model is no network: nothing to draw")
+    sections = list(made.all_sections)
+    columns = [
+        _rows_of_C(made, sections, numbers),
+        _x(made, sections, numbers),
+        _hidden(sections, numbers),
+        _scores(sections, numbers),
+        _probabilities(made, sections, numbers),
+    ]
+    on = {0: (0, 1), 1: (2,), 2: (3,), 3: (4,), 4: (4, 3), 5: (2,), 6: (1,), 7: (0, 2, 3), 8: (0,), 9: (0, 4)}
+    marked = on.get(stage, ())
+    drawn = []
+    for i, (title, equation, body) in enumerate(columns):
+        classes = "stage on" if i in marked else "stage"
+        probs = " probs" if i == len(columns) - 1 else ""
+        drawn.append(f'<div class="{classes}{probs}"><h4>{title}</h4><p class="eq">{escape(equation)}</p>{body}</div>')
+    return '<div class="net">' + '<div class="arrow" aria-hidden="true">→</div>'.join(drawn) + "</div>"
+
+
+def _find(sections: list[Section], title: str, step: str) -> tuple[int, int]:
+    for i, section in enumerate(sections):
+        for j, found in enumerate(section.steps):
+            if section.title.startswith(title) and found.name == step:
+                return i, j
+    raise InputError(f"no {step!r} under {title!r}: expected a network's trace")
+
+
+def _cells(
+    sections: list[Section], at: tuple[int, int], index: tuple[int, ...], numbers: Numbers, **how: object
+) -> str:
+    step = sections[at[0]].steps[at[1]]
+    key = "draw|" + "|".join(str(part) for part in (*at, *index))
+    scale = float(np.abs(step.value).max(initial=0.0))
+    bar = float(step.value[index]) if how.get("bar") else None
+    return numbers.cell(key, float(step.value[index]), scale=None if bar is not None else scale, bar=bar)
+
+
+def _rows_of_C(made: Trace, sections: list[Section], numbers: Numbers) -> tuple[str, str, str]:
+    at = _find(sections, "Look up", "C")
+    width = sections[at[0]].steps[at[1]].value.shape[1]
+    rows = []
+    for i, place in enumerate(made.window):
+        cells = "".join(_cells(sections, at, (i, k), numbers) for k in range(min(width, _MOST)))
+        more = f'<span class="hint">+{width - _MOST}</span>' if width > _MOST else ""
+        rows.append(
+            f'<div class="row"><span class="lab">{word(place.symbol)}</span></div><div class="row">{cells}{more}</div>'
+        )
+    return "words → rows of C", "C[w], oldest first", "".join(rows)
+
+
+def _x(made: Trace, sections: list[Section], numbers: Numbers) -> tuple[str, str, str]:
+    at = _find(sections, "Look up", "C")
+    width = sections[at[0]].steps[at[1]].value.shape[1]
+    total = width * len(made.window)
+    rows = []
+    for k in range(min(total, 2 * _MOST)):
+        cell = numbers.cell(
+            f"draw|{at[0]}|{at[1]}|{k // width}|{k % width}|x",
+            float(sections[at[0]].steps[at[1]].value[k // width, k % width]),
+            scale=float(np.abs(sections[at[0]].steps[at[1]].value).max(initial=0.0)),
+        )
+        rows.append(f'<div class="row"><span class="lab">x[{k}]</span>{cell}</div>')
+    if total > 2 * _MOST:
+        rows.append(f'<div class="hint">and {total - 2 * _MOST} more</div>')
+    return "x", "side by side", "".join(rows)
+
+
+def _hidden(sections: list[Section], numbers: Numbers) -> tuple[str, str, str]:
+    try:
+        z, a = _find(sections, "Hidden", "z"), _find(sections, "Hidden", "a")
+    except InputError:
+        return "no hidden layer", "h = 0", '<p class="hint">only the direct path</p>'
+    section = sections[z[0]]
+    shown = section.row_numbers[:_UNITS]
+    rows = []
+    for u in shown:
+        mark = ' <span class="hint">saturated</span>' if section.marks.get(u) == "saturated" else ""
+        rows.append(
+            f'<div class="row"><span class="lab">{u}</span>{_cells(sections, z, (u,), numbers)}'
+            f'<span aria-hidden="true">→</span>{_cells(sections, a, (u,), numbers)}{mark}</div>'
+        )
+    if len(shown) < len(section.steps[z[1]].value):
+        rows.append(f'<div class="hint">{len(shown)} of {len(section.steps[z[1]].value)} units</div>')
+    equation = section.steps[a[1]].equation
+    return "hidden: z → a", f"z = d + H x, {equation}", "".join(rows)
+
+
+def _shown(sections: list[Section], at: tuple[int, int]) -> list[int]:
+    rows = sections[at[0]].row_numbers
+    return sorted(rows) if len(rows) == len(sections[at[0]].steps[at[1]].value) else rows
+
+
+def _scores(sections: list[Section], numbers: Numbers) -> tuple[str, str, str]:
+    at = _find(sections, "Scores", "y")
+    section = sections[at[0]]
+    rows = [
+        f'<div class="row"><span class="lab">{word(section.row(v))}</span>{_cells(sections, at, (v,), numbers)}</div>'
+        for v in _shown(sections, at)
+    ]
+    return "scores y", section.steps[at[1]].equation, "".join(rows)
+
+
+def _probabilities(made: Trace, sections: list[Section], numbers: Numbers) -> tuple[str, str, str]:
+    at = _find(sections, "Softmax", "p")
+    section = sections[at[0]]
+    rows = []
+    for v in _shown(sections, at):
+        mark = ' <span class="hint">came next</span>' if made.target is not None and v == made.target.id else ""
+        cell = _cells(sections, at, (v,), numbers, bar=True)
+        rows.append(f'<div class="row"><span class="lab">{word(section.row(v))}</span>{cell}{mark}</div>')
+    return "probabilities p", "p = exp(y − max) / Σ", "".join(rows)
+
+
+def summary(made: Trace, context: int) -> str:
+    """The prediction in a sentence."""
+    said = " ".join(place.symbol for place in made.window)
+    best = max(made.top, key=lambda outcome: outcome.probability)
+    text = f"After “{said}” the likeliest next token is “{best.symbol}”, with probability {best.probability:.4f}."
+    if made.target is not None:
+        text += (
+            f" P({made.target.symbol}) = {made.target.probability:.4f}, rank {made.target.rank}, surprisal "
+            f"{made.target.nats:.4f} nats."
+        )
+    return text
+
+
+def places(context: int) -> list[str]:
+    """The places of the window, as the paper writes them."""
+    return [place_name(i, context) for i in range(context)]

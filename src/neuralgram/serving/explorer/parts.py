@@ -1,0 +1,85 @@
+"""Pieces that several views are made of: live numbers, charts with a text beside them, messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nicegui import ui
+from nicegui.events import GenericEventArguments
+
+from neuralgram.serving.explorer.charts import Options
+from neuralgram.serving.explorer.markup import Numbers, Shown
+
+
+class Live:
+    """A piece of HTML whose numbers are filled in while training; a click on one calls `on_open(key)`.
+
+    The skeleton is sent again only when it changes, so that focus and scrolling stay where they are.
+    """
+
+    def __init__(self, on_open: Callable[[str], None] | None = None, *, classes: str = "") -> None:
+        self.element = ui.element("div").classes(classes)
+        self._skeleton = ""
+        self._values: Mapping[str, Shown] = {}
+        self._open: str | None = None
+        if on_open is not None:
+
+            def clicked(event: GenericEventArguments) -> None:
+                if isinstance(event.args, str):
+                    on_open(event.args)
+
+            js = "(e) => { const n = explorer.picked(e); if (n !== null) emit(n); }"
+            self.element.on("click", clicked, js_handler=js)
+
+    def show(self, skeleton: str, numbers: Numbers | None = None, *, open_key: str | None = None) -> None:
+        """Show `skeleton` with the values of `numbers`; only what changed goes to the browser."""
+        values = numbers.values if numbers else {}
+        fresh = skeleton != self._skeleton
+        changed = values if fresh else {key: v for key, v in values.items() if self._values.get(key) != v}
+        if not fresh and not changed and open_key == self._open:
+            return
+        self._skeleton, self._values, self._open = skeleton, dict(values), open_key
+        arguments = [self.element.html_id, skeleton if fresh else None, changed, open_key]
+        script = ", ".join(json.dumps(argument) for argument in arguments)
+        self.element.client.run_javascript(f"explorer.show({script})")
+
+
+class Chart:
+    """A chart with a sentence below it that says the same in words."""
+
+    def __init__(self, options: Options, y_name: str = "", *, on_point: Callable[[str], None] | None = None) -> None:
+        if y_name:
+            ui.label(y_name).classes("hint")
+        self.element = ui.echart(options, renderer="svg").classes("chart").props('role="img"')
+        self.caption = ui.label().classes("hint")
+        if on_point is not None:
+            self.element.on_point_click(lambda event: on_point(str(event.name)))
+
+    def show(self, series: list[Options], caption: str, **axes: Mapping[str, Any]) -> None:
+        """New curves or points, and what they say."""
+        options = self.element.options
+        options["series"] = series
+        for name, values in axes.items():
+            options[name].update(values)
+        self.element.update()
+        self.caption.set_text(caption)
+        self.element.props(f"aria-label={json.dumps(caption)}")
+
+
+def heading(text: str) -> None:
+    """The heading of a view."""
+    ui.html(tag="h2", content=text, sanitize=True)
+
+
+def say(text: str, *, hint: bool = False) -> ui.label:
+    """A paragraph."""
+    return ui.label(text).classes("hint" if hint else "").style("max-width: 75ch")
+
+
+def swatch(colour: str, text: str) -> None:
+    """A legend entry."""
+    with ui.row().classes("items-center").style("gap: 0"):
+        ui.element("span").classes("swatch").style(f"background: {colour}")
+        ui.label(text).classes("hint")

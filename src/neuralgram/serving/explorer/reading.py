@@ -1,0 +1,86 @@
+"""Reading and writing: each token's surprisal under several models, and the distribution the next draw uses."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neuralgram.errors import InputError
+from neuralgram.sampling import Chooser, Sampling
+from neuralgram.textmodel import TextModel
+
+LONGEST = 2_000  # characters that are read at once
+
+
+class Token(NamedTuple):
+    """One token of a text: its place, and −log P in nats under the network, the n-gram and their mixture.
+
+    A token before which a stream has no whole window has no loss: None.
+    """
+
+    symbol: str
+    id: int
+    start: int
+    end: int
+    losses: tuple[float | None, ...]
+
+
+class Candidate(NamedTuple):
+    """A possible next token: its probability, and the weight the next draw gives it."""
+
+    id: int
+    symbol: str
+    probability: float
+    weight: float
+
+
+class Reading(NamedTuple):
+    """A text under several models: `names` of them, tokens, and the perplexity of each over the tokens all scored."""
+
+    names: tuple[str, ...]
+    tokens: list[Token]
+    perplexities: tuple[float, ...]
+    scored: int
+
+
+def read(text: str, network: TextModel, counting: TextModel | None, weight: float = 0.5) -> Reading:
+    """Surprisals of `text`: the network alone, or beside the n-gram and their mixture.
+
+    The mixture adds probabilities: weight·p_network + (1 − weight)·p_n-gram. `counting` must read the same tokens.
+    """
+    if len(text) > LONGEST:
+        raise InputError(f"a text of {len(text):,} characters: this view reads up to {LONGEST:,}; take a part of it")
+    columns = [network.score(text)]
+    names = ["network"]
+    if counting is not None:
+        columns.append(counting.score(text))
+        names += ["n-gram", "mixture"]
+    # All lists end with the text's last token; a model with a wider window begins later in a stream.
+    longest = max(columns, key=len)
+    missing = [len(longest) - len(column) for column in columns]
+    tokens = []
+    for i, score in enumerate(longest):
+        losses = [column[i - gap].nats if i >= gap else None for column, gap in zip(columns, missing, strict=True)]
+        if len(losses) == 2:
+            losses.append(_mixed(losses[0], losses[1], weight))
+        tokens.append(Token(score.symbol, score.id, score.start, score.end, tuple(losses)))
+    scored = [token.losses for token in tokens if None not in token.losses]
+    table = np.array(scored, np.float64).reshape(-1, len(names))
+    means = np.exp(table.mean(axis=0)) if len(table) else np.full(len(names), np.nan)
+    return Reading(tuple(names), tokens, tuple(float(value) for value in means), len(table))
+
+
+def _mixed(first: float | None, second: float | None, weight: float) -> float | None:
+    if first is None or second is None:
+        return None
+    with np.errstate(divide="ignore"):
+        return -float(np.logaddexp(np.log(weight) - first, np.log1p(-weight) - second))
+
+
+def candidates(prompt: str, model: TextModel, sampling: Sampling, most: int = 12) -> list[Candidate]:
+    """The likeliest next tokens after `prompt`, with what temperature and top-k make of them."""
+    row = model.model.log_probs(model.window(prompt)[None, :])[0]
+    weights = Chooser(sampling, 0).weights(row)
+    order = np.argsort(-row, kind="stable")[:most]
+    return [Candidate(int(i), model.symbol(int(i)), float(np.exp(row[i])), float(weights[i])) for i in order]

@@ -1,0 +1,143 @@
+"""One visitor: what they chose, their run, and the models they can look at. Nothing here knows of a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from neuralgram.errors import InputError
+from neuralgram.serving.explorer.address import Address
+from neuralgram.serving.explorer.five import five_words
+from neuralgram.serving.explorer.limits import Limits
+from neuralgram.serving.explorer.run import Run
+from neuralgram.serving.explorer.settings import DEFAULTS, Settings
+from neuralgram.serving.explorer.snapshot import Snapshot
+from neuralgram.serving.explorer.texts import Ready, prepare
+from neuralgram.serving.explorer.worker import Worker
+from neuralgram.textmodel import TextModel
+
+TRAINING = "in training"
+FIVE = "five words"
+
+
+class Session:
+    """One visitor's state. `models` are the model directories the page was opened with, by name, shared by all."""
+
+    def __init__(self, limits: Limits | None = None, models: Mapping[str, TextModel] | None = None) -> None:
+        self.limits = limits or Limits()
+        self.models = dict(models or {})
+        self.settings = DEFAULTS["animals"]
+        self.own_text = ""
+        self.ready: Ready | None = None
+        self.run: Run | None = None
+        self.worker: Worker | None = None
+        self.closed = False
+        self._five = five_words()
+        self._shot: Snapshot | None = None
+        self._pace: float | None = None
+
+    # ---- the run ----
+
+    def read(self, settings: Settings, own_text: str | None = None) -> Ready:
+        """Take these settings and this text; the run so far ends. No PyTorch is needed yet.
+
+        Raises `InputError` and leaves everything as it was where something is wrong.
+        """
+        text = self.own_text if own_text is None else own_text
+        ready = prepare(settings, text, self.limits)
+        self._end()
+        self.settings, self.own_text, self.ready = settings, text, ready
+        return ready
+
+    def start(self) -> Run:
+        """The run of these settings, at its start."""
+        if self.ready is None:
+            self.read(self.settings)
+        if self.run is None and self.ready is not None:
+            run = Run(self.ready, self.settings, self.limits)
+            self.run, self.worker = run, Worker(run)
+            self.worker.pace = self._pace
+            if self.closed:
+                self.worker.close()
+        if self.run is None:
+            raise InputError("no text to train on: choose a sample")
+        return self.run
+
+    def restore(self, address: Address) -> None:
+        """What an address holds, replayed to its step."""
+        self.read(address.settings)
+        if address.step or address.changes:
+            self.start().run_to(address.step, address.changes)
+
+    def address(self, view: str, looks: Mapping[str, str]) -> Address:
+        """This state as an address."""
+        run = self.run
+        if run is None or self.settings.own:
+            return Address(view, self.settings, 0, (), looks)
+        with run.lock:
+            return Address(view, self.settings, run.step, tuple(run.changes), looks)
+
+    @property
+    def playing(self) -> bool:
+        """Whether the run is under way."""
+        return self.worker is not None and self.worker.playing
+
+    @property
+    def pace(self) -> float | None:
+        """Updates a second while playing; None: as fast as it goes."""
+        return self._pace
+
+    @pace.setter
+    def pace(self, value: float | None) -> None:
+        self._pace = value
+        if self.worker is not None:
+            self.worker.pace = value
+
+    def rewind(self) -> None:
+        """Stop, and back to the same start."""
+        if self.worker is not None and self.run is not None:
+            self.worker.pause()
+            self.run.rewind()
+            self._shot = None
+
+    def close(self) -> None:
+        """The tab is gone: its work stops."""
+        self.closed = True
+        self._end()
+
+    def _end(self) -> None:
+        if self.worker is not None:
+            self.worker.close()
+        self.run = self.worker = self._shot = None
+
+    # ---- models to look at ----
+
+    def networks(self) -> list[str]:
+        """Names of the networks that can be opened."""
+        given = [name for name, model in self.models.items() if getattr(model.model, "kind", "") == "nplm"]
+        return [TRAINING, FIVE, *given]
+
+    def snapshot(self) -> Snapshot | None:
+        """The run's weights as they are now; the same object while nothing has changed."""
+        if self.run is None:
+            return None
+        if self._shot is None or self._shot.step != self.run.step:
+            self._shot = self.run.snapshot()
+        return self._shot
+
+    def network(self, name: str) -> TextModel | None:
+        """The network of that name, at this moment; None where the run is not there yet."""
+        if name == FIVE:
+            return self._five
+        if name in self.models:
+            return self.models[name]
+        if name != TRAINING:
+            raise InputError(f"network {name!r}: expected one of {', '.join(self.networks())}")
+        shot = self.snapshot()
+        if shot is None or self.ready is None:
+            return None
+        return TextModel(shot, self.ready.tokenizer, self.ready.boundary)
+
+    def counting(self) -> TextModel | None:
+        """The tuned add-k n-gram of the text, or None before there is one."""
+        ready = self.ready
+        return None if ready is None else TextModel(ready.add_k, ready.tokenizer, ready.boundary)

@@ -1,0 +1,247 @@
+"""The frame of the page: what stands above every view, and the clock that keeps all numbers of one step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import Any, Protocol
+
+from nicegui import run as threads
+from nicegui import ui
+
+from neuralgram.errors import NeuralgramError
+from neuralgram.lm import perplexity
+from neuralgram.serving.explorer import address as addresses
+from neuralgram.serving.explorer.address import Address
+from neuralgram.serving.explorer.session import Session
+from neuralgram.serving.explorer.settings import SAMPLES
+
+TITLES = {
+    "train": "Train",
+    "inside": "Inside",
+    "vectors": "Vectors",
+    "animals": "Why it generalises",
+    "read": "Read and write",
+    "lessons": "Lessons",
+}
+PACES = {"1 a second": 1.0, "10 a second": 10.0, "100 a second": 100.0, "full speed": None}
+_TICK = 0.2  # seconds between two looks at a run: five a second
+
+
+class View(Protocol):
+    """One view: made once, when it is first opened, and brought up to date while it is seen."""
+
+    def refresh(self) -> None:
+        """Show the state of the session as it is now."""
+
+
+class Shell:
+    """One visitor's page around their session."""
+
+    def __init__(self, session: Session, start: Address, ready: Callable[[], bool]) -> None:
+        self.session = session
+        self.looks: dict[str, str] = dict(start.looks)
+        self.current = start.view
+        self._engine_ready = ready
+        self._start = start
+        self._views: dict[str, View] = {}
+        self._places: dict[str, ui.column] = {}
+        self._seen: tuple[Any, ...] | None = None
+        self._written = ""
+        self._busy = ""
+        self._build()
+
+    # ---- the frame ----
+
+    def _build(self) -> None:
+        ui.html('<a class="skip" href="#main">Skip to the content</a>', sanitize=False)
+        dark = ui.dark_mode(None)
+        ui.colors(primary="#0072B2", dark="#1e2126", dark_page="#121417")
+        with ui.element("header").classes("head"), ui.row().classes("inner"):
+            ui.html("neuralgram explorer", tag="h1", sanitize=True).classes("title")
+            ui.space()
+            ui.button("Tour", on_click=lambda: self.tour(0)).props("flat dense no-caps")
+            ui.button("Copy link", on_click=self._share).props("flat dense no-caps")
+            ui.button("Light / dark", on_click=lambda: self._shade(dark)).props("flat dense no-caps")
+        with ui.row().classes("head"):
+            tabs = ui.tabs(on_change=lambda e: self.open(e.value))
+            with tabs.props("dense align=left outside-arrows mobile-arrows no-caps").classes("inner"):
+                for name, title in TITLES.items():
+                    ui.tab(name, label=title)
+            self._tabs = tabs
+            tabs.value = self.current
+        self._state_bar()
+        with ui.element("main").props("id=main").style("width: 100%"):
+            self._tour_place = ui.column().classes("wide").style("padding-bottom: 0")
+            self._message = ui.column().classes("wide").style("padding-bottom: 0; padding-top: 0")
+            for name in TITLES:
+                self._places[name] = ui.column().classes("wide")
+        ui.timer(_TICK, self._tick)
+
+    def _state_bar(self) -> None:
+        with ui.element("section").classes("state").props('aria-label="the run"'), ui.row().classes("inner"):
+            self._play = ui.button("Play", icon="play_arrow", on_click=self.play_or_pause).props(
+                "dense no-caps unelevated"
+            )
+            ui.button("Step", on_click=lambda: self.steps(1)).props("dense no-caps outline")
+            self._count = ui.number(value=100, min=1, format="%d").props('dense outlined aria-label="how many steps"')
+            self._count.style("width: 84px")
+            ui.button("N steps", on_click=lambda: self.steps(self._count.value)).props("dense no-caps outline")
+            ui.button("Rewind", on_click=self.rewind).props("dense no-caps outline")
+            pace = ui.select(list(PACES), value="full speed", on_change=lambda e: self._set_pace(e.value))
+            pace.props('dense outlined options-dense aria-label="pace"').style("width: 130px")
+            self._figures = ui.html("", sanitize=False).classes("figure").props('role="status"')
+
+    def _set_pace(self, name: str) -> None:
+        self.session.pace = PACES[name]
+
+    def _shade(self, dark: ui.dark_mode) -> None:
+        dark.value = not dark.value
+
+    # ---- views ----
+
+    def open(self, name: str) -> None:
+        """Show a view."""
+        self.current = name
+        for other, place in self._places.items():
+            place.set_visibility(other == name)
+        if name not in self._views:
+            module = import_module(f"neuralgram.serving.explorer.views.{name}")
+            with self._places[name]:
+                self._views[name] = module.build(self)
+        if self._tabs.value != name:
+            self._tabs.value = name
+        self.refresh()
+
+    def look(self, name: str, value: str) -> None:
+        """Remember what a view looks at, for the address."""
+        self.looks[name] = value
+        self._write_address()
+
+    def refresh(self) -> None:
+        """Bring what is seen up to date."""
+        self._show_figures()
+        view = self._views.get(self.current)
+        if view is not None:
+            view.refresh()
+        self._write_address()
+
+    def _tick(self) -> None:
+        run, worker = self.session.run, self.session.worker
+        now = (id(run), run.step if run else -1, self.session.playing, bool(run and run.diverged), self._busy)
+        if now == self._seen:
+            return
+        self._seen = now
+        if worker is not None and worker.stopped_because:
+            self.say(worker.stopped_because)
+            worker.stopped_because = ""
+        self.refresh()
+
+    def _show_figures(self) -> None:
+        run, session = self.session.run, self.session
+        self._play.set_text("Pause" if session.playing else "Play")
+        self._play.set_icon("pause" if session.playing else "play_arrow")
+        if run is None:
+            wait = "loading PyTorch …" if not self._engine_ready() else "ready"
+            self._figures.set_content(self._busy or wait)
+            return
+        text = "your own text" if session.settings.own else SAMPLES[session.settings.sample]
+        parts = [text, f"step <b id=step>{run.step:,}</b>"]
+        if run.points:
+            last = run.points[-1]
+            parts.append(f"training <b id=train-loss>{last.train:.4f}</b> nats")
+            parts.append(
+                f"held out <b id=valid-loss>{last.valid:.4f}</b> nats (perplexity {perplexity(last.valid, 1):.4g})"
+            )
+        self._figures.set_content(self._busy or " · ".join(parts))
+
+    # ---- what the buttons do ----
+
+    async def play_or_pause(self) -> None:
+        """Play, or pause."""
+        if self.session.playing and self.session.worker is not None:
+            await threads.io_bound(self.session.worker.pause)
+        elif await self.started() and self.session.worker is not None:
+            self.session.worker.play()
+        self.refresh()
+
+    async def steps(self, count: float | None) -> None:
+        """So many updates more."""
+        if count is None or not 1 <= count <= self.session.limits.steps or count != int(count):
+            self.say(f"{count} steps: expected a whole number from 1 to {self.session.limits.steps:,}")
+            return
+        if await self.started() and self.session.run is not None and self.session.worker is not None:
+            self.session.worker.play(self.session.run.step + int(count))
+
+    async def rewind(self) -> None:
+        """Back to the same start."""
+        await self.working("rewinding …", self.session.rewind)
+        self.clear()
+        self._seen = None
+
+    async def started(self) -> bool:
+        """Make the run ready, in the background; whether it is."""
+        if self.session.run is None:
+            return await self.working("making the network …", self.session.start)
+        return True
+
+    async def working(self, what: str, job: Callable[[], Any]) -> bool:
+        """Run `job` beside the page's own work, and show its error where it has one; whether it went well."""
+        self._busy = what
+        self._show_figures()
+        try:
+            await threads.io_bound(job)
+        except NeuralgramError as error:
+            self.say(str(error))
+            return False
+        finally:
+            self._busy = ""
+        return not self.session.closed
+
+    async def begin(self) -> None:
+        """What the address asks for; then the first view."""
+        start = self._start
+        await self.working("reading the text …", lambda: self.session.read(start.settings))
+        self.open(self.current)
+        label = f"replaying {start.step:,} steps …" if start.step else "making the network …"
+        await self.working(label, lambda: self.session.start().run_to(start.step, start.changes))
+        self._seen = None
+
+    # ---- messages, the address, the tour ----
+
+    def say(self, text: str, action: tuple[str, Callable[[], Awaitable[None]]] | None = None) -> None:
+        """A message that stays until it is closed."""
+        self._message.clear()
+        with self._message, ui.element("div").classes("warn").props('role="alert"'):
+            ui.label(text)
+            with ui.row():
+                if action is not None:
+                    ui.button(action[0], on_click=action[1]).props("dense no-caps unelevated")
+                ui.button("Close", on_click=self.clear).props("dense no-caps flat")
+
+    def clear(self) -> None:
+        """Take the message away."""
+        self._message.clear()
+
+    def _query(self) -> str:
+        return addresses.write(self.session.address(self.current, self.looks))
+
+    def _write_address(self) -> None:
+        query = self._query() if not self.session.playing else self._written
+        if query != self._written:
+            self._written = query
+            self._tabs.client.run_javascript(f"explorer.address({json.dumps(query)})")
+
+    def _share(self) -> None:
+        self._tabs.client.run_javascript(
+            f"navigator.clipboard?.writeText(location.origin + location.pathname + '?' + {json.dumps(self._query())})"
+        )
+        own = self.session.settings.own
+        ui.notify("Copied: the view only, your own text stays here" if own else "Copied: it makes this state again")
+
+    def tour(self, stop: int) -> None:
+        """Show a stop of the tour."""
+        from neuralgram.serving.explorer.views.tour import show
+
+        show(self, self._tour_place, stop)

@@ -1,0 +1,59 @@
+// The little that must happen in the browser: filling numbers into a page that stays, and a text that is too long.
+window.explorer = {
+  waiting: {},
+  show(id, html, values, open) {
+    const node = document.getElementById(id);
+    if (!node) {
+      const before = this.waiting[id];
+      this.waiting[id] = { html: html ?? before?.html ?? null, values: { ...before?.values, ...values }, open };
+      if (!before) setTimeout(() => { const w = this.waiting[id]; delete this.waiting[id]; this.show(id, w.html, w.values, w.open); }, 30);
+      return;
+    }
+    if (html !== null) node.innerHTML = html;
+    for (const cell of node.querySelectorAll("[data-n]")) {
+      const value = values[cell.dataset.n];
+      if (value) {
+        cell.textContent = value[0];
+        if (value[1] !== null) cell.style.setProperty("--v", value[1]);
+        if (value[2] !== null) cell.style.setProperty("--w", value[2]);
+      }
+      cell.classList.toggle("open", cell.dataset.n === open);
+    }
+  },
+  picked(event) {
+    const cell = event.target.closest("[data-n]");
+    return cell && cell.tagName === "BUTTON" ? cell.dataset.n : null;
+  },
+  say(id, text) {
+    const node = document.getElementById(id);
+    if (node) node.textContent = text;
+  },
+  tooLong(text, limit, note) {
+    if (text.length <= limit) return false;
+    this.say(note, `That text has ${text.length.toLocaleString("en")} characters; this page takes up to ${limit.toLocaleString("en")}. Paste a part of it, or train on the whole with "neuralgram train nplm".`);
+    return true;
+  },
+  use(area, limit, note, emit) {
+    const text = document.getElementById(area).value;
+    if (this.tooLong(text, limit, note)) return;
+    this.say(note, "");
+    emit(text);
+  },
+  async load(input, area, limit, note) {
+    if (input.type !== "file" || !input.files.length) return;
+    const file = input.files[0];
+    input.value = "";
+    if (file.size > 4 * limit) { this.tooLong({ length: file.size }, limit, note); return; }
+    try {
+      const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+      if (this.tooLong(text, limit, note)) return;
+      document.getElementById(area).value = text;
+      this.say(note, `${file.name}: ${text.length.toLocaleString("en")} characters. Now press "Use this text".`);
+    } catch {
+      this.say(note, `${file.name} is not text in UTF-8. Save it as UTF-8 and choose it again.`);
+    }
+  },
+  address(query) {
+    history.replaceState(null, "", query ? "?" + query : location.pathname);
+  },
+};

@@ -1,0 +1,129 @@
+"""The rows of C as a map that does not flip, their neighbours in the full space, and a table to take away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralgram.errors import InputError
+
+Floats = NDArray[np.float64]
+METRICS = ("cosine", "euclidean")
+_CHARACTERS = 1  # a model whose tokens are mostly single characters is shown as vowels and consonants
+VOWELS = frozenset("aeiouAEIOU")
+
+
+class Frame(NamedTuple):
+    """One frame of the map: `xy` [N, 2] of the tokens `ids`, and the share of the variance that it shows."""
+
+    ids: tuple[int, ...]
+    xy: Floats
+    share: float
+
+
+class Neighbour(NamedTuple):
+    """A token and its likeness (cosine) or its distance (Euclidean)."""
+
+    id: int
+    value: float
+
+
+class Map:
+    """Frames of a moving map: each the plane of largest variance, turned to lie on the frame before it."""
+
+    def __init__(self) -> None:
+        self._last: Frame | None = None
+
+    def reset(self) -> None:
+        """The next frame has nothing to lie on."""
+        self._last = None
+
+    def frame(self, C: Floats, ids: Sequence[int]) -> Frame:
+        """The tokens `ids` of C [V, m] in the plane."""
+        rows = C[list(ids)]
+        centred = rows - rows.mean(axis=0)
+        xy, share = principal_plane(centred)
+        if self._last is not None:
+            xy = xy @ self._turn(tuple(ids), xy)
+        self._last = Frame(tuple(ids), xy, share)
+        return self._last
+
+    def _turn(self, ids: tuple[int, ...], xy: Floats) -> Floats:
+        """The rotation or reflection that brings the tokens both frames show closest to where they were."""
+        before = dict(zip(self._last.ids, self._last.xy, strict=True)) if self._last else {}
+        both = [i for i, token in enumerate(ids) if token in before]
+        if len(both) < 2:
+            return np.eye(2)
+        return procrustes(xy[both], np.array([before[ids[i]] for i in both]))
+
+
+def principal_plane(centred: Floats) -> tuple[Floats, float]:
+    """Coordinates [N, 2] in the plane of largest variance, and the share of the variance in it.
+
+    With two columns or fewer nothing is projected: the map is the vectors themselves.
+    """
+    count, width = centred.shape
+    if width <= 2:
+        return np.pad(centred, ((0, 0), (0, 2 - width))), 1.0
+    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
+    if len(sizes) < 2:
+        return np.zeros((count, 2)), 1.0
+    total = float((sizes**2).sum())
+    return centred @ axes[:2].T, float((sizes[:2] ** 2).sum()) / total if total > 0 else 1.0
+
+
+def procrustes(source: Floats, target: Floats) -> Floats:
+    """The orthogonal R [2, 2] for which source R lies closest to target (Schönemann 1966)."""
+    left, _, right = np.linalg.svd(source.T @ target)
+    return np.asarray(left @ right, np.float64)
+
+
+def neighbours(C: Floats, token: int, count: int = 8, metric: str = "cosine") -> list[Neighbour]:
+    """The tokens nearest to `token` in all m dimensions, nearest first; ties in id order."""
+    if metric not in METRICS:
+        raise InputError(f"metric {metric!r}: expected one of {', '.join(METRICS)}")
+    if metric == "cosine":
+        lengths = np.linalg.norm(C, axis=1)
+        values = (C @ C[token]) / np.where(lengths * lengths[token] > 0, lengths * lengths[token], 1.0)
+        order = np.argsort(-values, kind="stable")
+    else:
+        values = np.linalg.norm(C - C[token], axis=1)
+        order = np.argsort(values, kind="stable")
+    return [Neighbour(int(i), float(values[i])) for i in order if i != token][:count]
+
+
+def search(symbols: Sequence[str], text: str, most: int = 20) -> list[int]:
+    """Tokens whose symbol is, starts with, or contains `text`, in that order; the whole vocabulary is searched."""
+    wanted = text.casefold()
+    if not wanted:
+        return []
+    ranked = [
+        (0 if s == wanted else 1 if s.startswith(wanted) else 2, i)
+        for i, s in enumerate(symbol.casefold() for symbol in symbols)
+        if wanted in s
+    ]
+    return [i for _, i in sorted(ranked)[:most]]
+
+
+def by_character(symbols: Sequence[str]) -> bool:
+    """Whether the tokens are single characters, so that vowels and consonants can be told apart."""
+    return sum(len(symbol) <= _CHARACTERS for symbol in symbols) > 0.8 * len(symbols)
+
+
+def kind_of(symbol: str) -> str:
+    """vowel, consonant, or other."""
+    if symbol in VOWELS:
+        return "vowel"
+    return "consonant" if len(symbol) == 1 and symbol.isalpha() else "other"
+
+
+def to_tsv(C: Floats, name: Callable[[int], str]) -> str:
+    """A line a token: its symbol and its m numbers, separated by tabs; tabs and line ends in a symbol are escaped."""
+    lines = []
+    for i, row in enumerate(C):
+        symbol = name(i).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+        lines.append("\t".join([symbol, *(repr(float(np.float32(value))) for value in row)]))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,167 @@
+"""Why it generalises: a sheep that is never seen eating."""
+
+from __future__ import annotations
+
+from html import escape
+
+from nicegui import ui
+
+from neuralgram.serving.explorer import charts
+from neuralgram.serving.explorer.generalise import Animals, Bars
+from neuralgram.serving.explorer.markup import Numbers
+from neuralgram.serving.explorer.parts import Chart, Live, heading, say, swatch
+from neuralgram.serving.explorer.pulls import Pull
+from neuralgram.serving.explorer.settings import DEFAULTS
+from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.texts import Ready
+from neuralgram.text.samples.animals import GRAZERS, HUNTERS
+
+_ROWS = 8
+
+
+class Why:
+    """The view. It needs the animals as the text of the run, in words."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self._page: Animals | None = None
+        self._of: tuple[Ready, int] | None = None
+        self._animal = "sheep"
+        heading("Why it generalises")
+        say(
+            "In this text the cat, the dog and the fox hunt and eat fish and meat; the cow and the goat graze and eat "
+            "hay and grass. The sheep grazes too, but not one sentence says what it eats."
+        )
+        self._else = ui.element("div").classes("warn")
+        with self._else:
+            ui.label("This page needs the animals as the text in training.")
+            ui.button("Take the animals", on_click=self._take).props("no-caps dense unelevated")
+        self._body = ui.column().style("width: 100%; gap: 14px")
+        with self._body:
+            self._parts()
+
+    def _parts(self) -> None:
+        with ui.element("div").classes("two"):
+            with ui.element("section").classes("card"):
+                with ui.row().classes("items-center"):
+                    ui.label("the")
+                    menu = ui.select([*HUNTERS, *GRAZERS], value="sheep", on_change=lambda e: self._other(e.value))
+                    menu.props('outlined dense options-dense aria-label="animal"')
+                    ui.label("ate the …")
+                with ui.row():
+                    swatch(charts.RED, "4-gram, backing off")
+                    swatch(charts.BLUE, "network")
+                self._bars = Live()
+                self._said = say("").props('role="status"')
+            with ui.element("section").classes("card"):
+                ui.html("The sheep's vector on its way", tag="h3", sanitize=True)
+                self._chart = Chart(charts.lines("updates"), "distance from the sheep, all dimensions")
+        with ui.element("section").classes("card"):
+            ui.html("Which windows pulled it there", tag="h3", sanitize=True)
+            say(
+                "Every training window that holds the sheep moves its vector against the gradient of its loss. This is "
+                "the part of that move that leads towards the middle of cow and goat. A window that a cow could stand "
+                "in as well wants the same of the sheep's vector as of the cow's: that is why words that are used "
+                "alike become alike."
+            )
+            self._pulls = Live()
+
+    async def _take(self) -> None:
+        session = self.shell.session
+
+        def make() -> None:
+            session.read(DEFAULTS["animals"])
+            session.start()
+
+        await self.shell.working("making the network …", make)
+        self.shell.refresh()
+
+    def _other(self, animal: str) -> None:
+        self._animal = animal
+        self.refresh()
+
+    # ---- showing ----
+
+    def refresh(self) -> None:
+        """Both distributions, the way so far, and what pulls."""
+        session = self.shell.session
+        fits = (
+            session.settings.sample == "animals"
+            and session.settings.tokens == "words"
+            and session.settings.d_hidden >= 0
+        )
+        self._else.set_visibility(not fits)
+        self._body.set_visibility(fits)
+        shot = session.snapshot()
+        if not fits or shot is None or session.ready is None:
+            return
+        if self._of != (session.ready, session.settings.context):
+            self._of = (session.ready, session.settings.context)
+            self._page = Animals(*self._of)
+        page = self._page
+        if page is None:
+            return
+        page.follow(list(session.run.kept) if session.run else [])
+        self._show_bars(page, page.bars(shot, self._animal), shot.step)
+        self._show_way(page)
+        self._show_pulls(page, page.pulls(shot))
+
+    def _show_bars(self, page: Animals, bars: list[Bars], step: int) -> None:
+        rows = []
+        for bar in bars:
+            lines = "".join(
+                f'<span style="display:flex;align-items:center;gap:6px"><span class="bar" style="background:{colour};'
+                f'width:{max(0.4, 78 * value):.1f}%"></span><small>{value:.3f}</small></span>'
+                for colour, value in ((charts.RED, bar.counting), (charts.BLUE, bar.network))
+            )
+            rows.append(f'<span class="w">{escape(bar.word)}</span><span class="pair">{lines}</span>')
+        self._bars.show(f'<div class="bars">{"".join(rows)}</div>')
+        meat, plants = ({f for eaten in kind.values() for f in eaten} for kind in (HUNTERS, GRAZERS))
+        counts = [sum(b.counting for b in bars if b.word in foods) for foods in (meat, plants)]
+        network = [sum(b.network for b in bars if b.word in foods) for foods in (meat, plants)]
+        self._said.set_text(
+            f"The 4-gram has seen “{page.used(self._animal)}” and counts what followed: {counts[0]:.0%} fish or meat, "
+            f"{counts[1]:.0%} grass or hay. The network, after {step:,} updates: {network[0]:.0%} and {network[1]:.0%}."
+        )
+
+    def _show_way(self, page: Animals) -> None:
+        way = page.distances
+        if not way:
+            return
+        series = [
+            charts.line("cow and goat", [(d.step, d.grazers) for d in way], charts.GREEN),
+            charts.line("cat, dog and fox", [(d.step, d.hunters) for d in way], charts.RED, "dashed"),
+        ]
+        last = way[-1]
+        caption = (
+            f"After {last.step:,} updates the sheep is {last.grazers:.2f} from cow and goat (at the first look "
+            f"{way[0].grazers:.2f}) and {last.hunters:.2f} from the hunters."
+        )
+        self._chart.show(series, caption)
+
+    def _show_pulls(self, page: Animals, now: list[Pull]) -> None:
+        numbers = Numbers()
+        strongest = max((abs(p.pull) for p in now), default=0.0) or 1.0
+        summed = {(p.context, p.target): p.pull for p in page.summed()}
+        most = max(map(abs, summed.values()), default=0.0) or 1.0
+        rows = "".join(
+            f'<tr><th scope="row">{escape(page.said(p))}</th><td>{p.count}</td>'
+            f"<td>{numbers.text(f'now|{i}', _arrow(p.pull / strongest))}</td>"
+            f"<td>{numbers.text(f'sum|{i}', _arrow(summed.get((p.context, p.target), 0.0) / most))}</td></tr>"
+            for i, p in enumerate(now[:_ROWS])
+        )
+        self._pulls.show(
+            '<div class="scroll"><table><tr><th scope="col">window → next</th><th scope="col">times</th>'
+            f'<th scope="col">pull now</th><th scope="col">pull so far</th></tr>{rows}</table></div>'
+            '<p class="hint">as a share of the strongest; → leads towards cow and goat, ← away</p>',
+            numbers,
+        )
+
+
+def _arrow(share: float) -> str:
+    return f"{'→' if share >= 0 else '←'} {abs(share):.0%}"
+
+
+def build(shell: Shell) -> Why:
+    """The view, in the current place of the page."""
+    return Why(shell)

@@ -1,0 +1,172 @@
+"""The controls of a run: text, tokens, sizes, and the rates that may change while it trains."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from nicegui import ui
+from nicegui.events import GenericEventArguments
+
+from neuralgram.errors import InputError
+from neuralgram.serving.explorer.parts import say
+from neuralgram.serving.explorer.settings import (
+    ACTIVATIONS,
+    NUMBERS,
+    OPTIMISERS,
+    OWN,
+    SAMPLES,
+    TOKENS,
+    Settings,
+    changed,
+)
+from neuralgram.serving.explorer.shell import Shell
+
+_SIZES = ("context", "d_emb", "d_hidden", "batch_size", "dropout", "seed")
+_RATES = ("lr", "weight_decay")
+
+
+class Controls:
+    """What is chosen stands in the fields; "Make this network" makes it so. The rates act at once."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self._fields: dict[str, Any] = {}
+        self._shown: Settings | None = None
+        self._filling = False
+        with ui.column().classes("card").style("gap: 8px"):
+            self._text()
+            self._network()
+            self._rates()
+
+    # ---- the fields ----
+
+    def _text(self) -> None:
+        options = {**SAMPLES, OWN: "your own text"}
+        self._sample = ui.select(options, value=self.shell.session.settings.sample, label="text")
+        self._sample.props("outlined dense options-dense").on_value_change(self._chosen)
+        self._own = ui.column().style("width: 100%; gap: 6px")
+        limit = self.shell.session.limits.characters
+        with self._own:
+            area, file, note = (f"own-{part}-{self._own.id}" for part in ("area", "file", "note"))
+            ui.html(
+                f'<label for="{area}" class="hint">Paste a text of up to {limit:,} characters; it stays on this '
+                f'machine and is in no link.</label><textarea id="{area}" class="own" spellcheck="false"></textarea>'
+                f'<label class="hint">or a file: <input type="file" id="{file}" accept="text/*,.txt,.md"></label>'
+                f'<div id="{note}" class="hint" role="status"></div>',
+                sanitize=False,
+            ).style("width: 100%")
+            use = ui.button("Use this text").props("dense no-caps unelevated")
+            where = ", ".join([json.dumps(area), str(limit), json.dumps(note)])
+            use.on("click", self._use, js_handler=f"() => explorer.use({where}, emit)")
+            self._own.on("change", js_handler=f"(e) => explorer.load(e.target, {where})")
+
+    def _network(self) -> None:
+        with ui.element("div").classes("fields"):
+            self._select("tokens", "tokens", list(TOKENS))
+            self._select("activation", "activation", list(ACTIVATIONS))
+            for name in _SIZES:
+                self._number(name)
+        with ui.row():
+            self._fields["direct"] = ui.switch("direct path W")
+            self._fields["by_line"] = ui.switch("each line alone")
+        self._select("optimizer", "optimiser", list(OPTIMISERS))
+        self._make = ui.button("Make this network", on_click=self._apply).props("no-caps unelevated dense")
+        say("A new network starts from its first weights; everything above takes effect with this button.", hint=True)
+
+    def _rates(self) -> None:
+        with ui.element("div").classes("fields"):
+            for name in _RATES:
+                self._number(name)
+                self._fields[name].on("blur", self._retune)
+                self._fields[name].on("keydown.enter", self._retune)
+        say("These two act at once, from the next update on.", hint=True)
+
+    def _select(self, name: str, label: str, options: list[str]) -> None:
+        field = ui.select(options, label=label, value=getattr(self.shell.session.settings, name))
+        self._fields[name] = field.props("outlined dense options-dense")
+
+    def _number(self, name: str) -> None:
+        spec = NUMBERS[name]
+        field = ui.number(spec.label, value=getattr(self.shell.session.settings, name), step=1 if spec.whole else None)
+        self._fields[name] = field.props("outlined dense").tooltip(spec.help)
+
+    # ---- showing ----
+
+    def refresh(self) -> None:
+        """Show the settings of the session where they are new."""
+        settings = self.shell.session.settings
+        if settings is self._shown:
+            return
+        self._filling = True
+        self._shown = settings
+        self._sample.value = settings.sample
+        for name, field in self._fields.items():
+            field.value = getattr(settings, name)
+        self._own.set_visibility(settings.own)
+        self._filling = False
+        self.show_rates()
+
+    def show_rates(self) -> None:
+        """Show the rates of the next update."""
+        run = self.shell.session.run
+        if run is not None:
+            self._fields["lr"].value, self._fields["weight_decay"].value = run.lr, run.weight_decay
+
+    # ---- acting ----
+
+    async def _chosen(self) -> None:
+        """Another text: a sample starts at once, one's own waits for its text."""
+        sample = self._sample.value
+        if self._filling or sample == self.shell.session.settings.sample:
+            return
+        self._own.set_visibility(sample == OWN)
+        if sample != OWN:
+            await self._take(changed(self.shell.session.settings, sample=sample))
+
+    async def _use(self, event: GenericEventArguments) -> None:
+        """The text as it was pasted."""
+        text = event.args if isinstance(event.args, str) else ""
+        await self._take(changed(self.shell.session.settings, sample=OWN), text)
+
+    async def _apply(self) -> None:
+        """The network that the fields describe."""
+        try:
+            values = {name: field.value for name, field in self._fields.items()}
+            settings = replace(self.shell.session.settings, **values)
+        except InputError as error:
+            self.shell.say(str(error))
+            return
+        await self._take(settings)
+
+    async def _take(self, settings: Settings, text: str | None = None) -> None:
+        session = self.shell.session
+        self.shell.clear()
+
+        def make() -> None:
+            session.read(settings, text)
+            session.start()
+
+        await self.shell.working("making the network …", make)
+        self._shown = None if session.settings is settings else self._shown
+        self.shell.refresh()
+
+    async def _retune(self) -> None:
+        """Other rates, from the next update on; before the first update they are simply the settings'."""
+        session = self.shell.session
+        try:
+            rates = {name: self._fields[name].value for name in _RATES}
+            settings = replace(session.settings, **rates)
+        except InputError as error:
+            self.shell.say(str(error))
+            return
+        run = session.run
+        if run is None or (settings.lr, settings.weight_decay) == (run.lr, run.weight_decay):
+            return
+        self.shell.clear()
+        if run.step == 0:
+            await self._take(settings)
+        else:
+            await self.shell.working("changing the rates …", lambda: run.retune(settings.lr, settings.weight_decay))
+            self.shell.refresh()

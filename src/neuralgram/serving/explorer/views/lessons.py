@@ -1,0 +1,157 @@
+"""Lessons as pages: each with its figures, its numbers open to change, and every number opening its formula."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+import numpy as np
+from nicegui import ui
+
+from neuralgram.errors import NeuralgramError
+from neuralgram.lessons import LESSONS, Page, Parameter
+from neuralgram.serving.explorer import charts
+from neuralgram.serving.explorer.markup import Numbers, formula_html, opened, section_html
+from neuralgram.serving.explorer.parts import Chart, Live, heading, say
+from neuralgram.serving.explorer.shell import Shell
+from neuralgram.trace.steps import number
+
+_OPEN = 64  # numbers of a parameter that get a field each
+
+
+class Lessons:
+    """The view."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        named = shell.looks.get("lesson", "")
+        self._name = named if named in LESSONS else next(iter(LESSONS))
+        self._changes: dict[str, float | str] = {}
+        self._open: str | None = None
+        self._page: Page | None = None
+        heading("Lessons")
+        with ui.element("div").classes("side"):
+            with ui.column().classes("card").style("gap: 2px"):
+                for name, lesson in LESSONS.items():
+                    button = ui.button(lesson.title, on_click=lambda name=name: self._choose(name))
+                    button.props("flat dense no-caps align=left").style("width: 100%; text-align: left")
+            self._place = ui.column().style("min-width: 0; width: 100%")
+        self._rebuild()
+
+    async def _choose(self, name: str) -> None:
+        self._name, self._changes, self._open = name, {}, None
+        self.shell.look("lesson", name)
+        self._rebuild()
+
+    def _rebuild(self) -> None:
+        lesson = LESSONS[self._name]
+        self._place.clear()
+        with self._place:
+            ui.html(escape(lesson.title), tag="h3", sanitize=True)
+            for paragraph in " ".join(lesson.text.split(" ")).strip().split("\n\n"):
+                say(" ".join(paragraph.split()))
+            self._note = ui.label().classes("hint").props('role="status"')
+            self._formula = Live(classes="card")
+            self._tables = Live(self._opened)
+            self._charts = ui.column().style("width: 100%")
+            if lesson.parameters:
+                with ui.expansion("Change the numbers").style("width: 100%") as fields:
+                    ui.button("As published", on_click=lambda: self._choose(self._name)).props("dense no-caps outline")
+                    for key, parameter in lesson.parameters.items():
+                        self._fields(key, parameter)
+                fields.value = parameter_count(lesson.parameters) <= 12
+        if lesson.seconds > 0:
+            self._note.set_text(f"This lesson trains something: about {lesson.seconds:.0f} seconds …")
+            ui.timer(0.05, self._work, once=True)
+        else:
+            self._run()
+
+    async def _work(self) -> None:
+        """A lesson that trains runs beside the page."""
+        await self.shell.working("working the lesson out …", self._compute)
+        self._show()
+
+    def _fields(self, key: str, parameter: Parameter) -> None:
+        ui.label(f"{key}: {parameter.what}").classes("hint")
+        with ui.row():
+            for index in list(np.ndindex(parameter.value.shape))[:_OPEN]:
+                place = key + "".join(f"[{i}]" for i in index)
+                value = float(parameter.value[index])
+                field: ui.select | ui.number
+                if parameter.words:
+                    field = ui.select(list(parameter.words), value=parameter.words[int(value)], label=place)
+                else:
+                    field = ui.number(place, value=value)
+                field.props("dense outlined options-dense").style("width: 108px")
+                field.on_value_change(lambda e, place=place: self._change(place, e.value))
+
+    async def _change(self, place: str, value: float | str | None) -> None:
+        if value is None:
+            return
+        self._changes[place] = value
+        if LESSONS[self._name].seconds > 0:
+            await self._work()
+        else:
+            self._run()
+
+    # ---- showing ----
+
+    def _compute(self) -> None:
+        self._page = LESSONS[self._name].run(tuple(self._changes.items()))
+
+    def _run(self) -> None:
+        try:
+            self._compute()
+        except NeuralgramError as error:
+            self._note.set_text(str(error))
+            return
+        self._show()
+
+    def _opened(self, key: str) -> None:
+        self._open = None if key == self._open else key
+        self._show()
+
+    def _show(self) -> None:
+        page = self._page
+        if page is None:
+            return
+        self._note.set_text(f"Changed: {', '.join(page.changed)}" if page.changed else "")
+        numbers = Numbers()
+        html = "".join(section_html(s, numbers, f"lesson|{i}", level=4) for i, s in enumerate(page.sections))
+        self._tables.show(html, numbers, open_key=self._open)
+        found = opened(page.sections, self._open.split("|", 1)[1]) if self._open else None
+        self._formula.show(
+            formula_html(*found) if found else '<p class="hint">Open a number to see where it comes from.</p>'
+        )
+        self._show_charts(page)
+
+    def _show_charts(self, page: Page) -> None:
+        self._charts.clear()
+        colours = (charts.BLUE, charts.RED, charts.GREEN, charts.PURPLE, charts.ORANGE)
+        dashes = ("solid", "dashed", "dotted")
+        for section in page.sections:
+            drawn = section.chart
+            if drawn is None:
+                continue
+            series = [
+                charts.line(name, list(zip(drawn.x.tolist(), y.tolist(), strict=True)), colours[i % 5], dashes[i % 3])
+                for i, (name, y) in enumerate(drawn.series.items())
+            ]
+            until = float(drawn.x.max(initial=1.0))
+            series += [charts.level(f"{n} = {v:.3g}", v, until, charts.GREY, "dashed") for n, v in drawn.levels.items()]
+            ends = ", ".join(f"{name} ends at {number(float(y[-1]))}" for name, y in drawn.series.items() if len(y))
+            with self._charts:
+                Chart(charts.lines(drawn.x_name), drawn.y_name).show(series, f"{section.title}: {ends}.")
+
+    def refresh(self) -> None:
+        """Lessons do not change while training."""
+
+
+def parameter_count(parameters: Mapping[str, Parameter]) -> int:
+    """How many numbers a lesson has."""
+    return sum(int(parameter.value.size) for parameter in parameters.values())
+
+
+def build(shell: Shell) -> Lessons:
+    """The view, in the current place of the page."""
+    return Lessons(shell)

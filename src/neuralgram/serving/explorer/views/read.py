@@ -1,0 +1,233 @@
+"""Read and write: what surprises each model, and what it would say next."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+from nicegui import ui
+
+from neuralgram.errors import NeuralgramError
+from neuralgram.sampling import Sampling
+from neuralgram.serving.explorer import charts
+from neuralgram.serving.explorer.markup import Numbers, Shown, word
+from neuralgram.serving.explorer.parts import Live, heading, say, swatch
+from neuralgram.serving.explorer.reading import LONGEST, Candidate, Reading, candidates, read
+from neuralgram.serving.explorer.session import TRAINING
+from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.vectors import by_character
+from neuralgram.textmodel import TextModel
+
+_TABLE = 60  # tokens in the table of surprisals
+_WRITTEN = 4_000  # characters of a text that goes on being written
+
+
+class ReadWrite:
+    """The view."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self._name = TRAINING
+        self._sample = ""
+        self._reading: Reading | None = None
+        self._cut: int | None = None
+        self._drawn = 0
+        heading("Read and write")
+        say("The darker a token, the more it surprised the model: surprisal is −log P. Choose one to go on from there.")
+        names = [TRAINING, *(name for name, _ in shell.session.models.items())]
+        with ui.row().classes("items-end"):
+            menu = ui.select(names, value=TRAINING, label="model", on_change=lambda e: self._other(e.value))
+            menu.props("outlined dense options-dense").style("min-width: 150px")
+            self._by = ui.select(["network"], value="network", label="colour by", on_change=self.refresh)
+            self._by.props("outlined dense options-dense").style("min-width: 130px")
+        self._text = ui.textarea("text to read", on_change=self.refresh)
+        self._text.props(f"outlined dense autogrow maxlength={LONGEST} debounce=300").style("width: 100%")
+        self._error = ui.label().props('role="alert"')
+        with ui.element("div").classes("two"):
+            with ui.element("section").classes("card"):
+                self._said = say("").props('role="status"')
+                self._tokens = Live(self._from_token)
+                with ui.expansion("The surprisals as a table").style("width: 100%"):
+                    self._table = Live()
+            self._writing()
+
+    def _writing(self) -> None:
+        with ui.element("section").classes("card"):
+            ui.html("What comes next", tag="h3", sanitize=True)
+            with ui.element("div").classes("fields"):
+                self._temperature = self._slider("temperature", 0, 3, 0.1, 1)
+                self._top_k = self._slider("top-k (0: all)", 0, 50, 1, 0)
+            with ui.row():
+                swatch(charts.GREY, "probability")
+                swatch(charts.BLUE, "after temperature and top-k: what is drawn from")
+            self._bars = Live(self._append)
+            with ui.row():
+                ui.button("Draw one", on_click=lambda: self._draw(1)).props("dense no-caps unelevated")
+                ui.button("Draw 40", on_click=lambda: self._draw(40)).props("dense no-caps outline")
+                self._seed = ui.number("seed", value=0, min=0, max=2**32 - 1, format="%d").props("dense outlined")
+                self._seed.style("width: 100px")
+
+    def _slider(self, label: str, low: float, high: float, step: float, value: float) -> ui.slider:
+        with ui.column().style("gap: 0; padding: 0 10px"):
+            shown = ui.label()
+            slider = ui.slider(min=low, max=high, step=step, value=value, on_change=self.refresh)
+            slider.props(f'aria-label="{label}"')
+            shown.bind_text_from(slider, "value", lambda v: f"{label}: {v:g}")
+        return slider
+
+    # ---- choosing ----
+
+    def _other(self, name: str) -> None:
+        self._name = name
+        self.refresh()
+
+    def _models(self) -> tuple[TextModel | None, TextModel | None]:
+        """The model chosen, and the n-gram over the same tokens where there is one."""
+        session = self.shell.session
+        if self._name in session.models:
+            return session.models[self._name], None
+        return session.network(TRAINING), session.counting()
+
+    def _from_token(self, key: str) -> None:
+        """Go on from a token: the text up to it and no further."""
+        reading = self._reading
+        at = int(key.split("|")[1])
+        if reading is None or at >= len(reading.tokens):
+            return
+        self._text.value = (self._text.value or "")[: reading.tokens[at].end]
+
+    def _append(self, key: str) -> None:
+        """A token of the bars, put at the end of the text."""
+        self._write([int(key.split("|")[1])])
+
+    def _write(self, ids: list[int]) -> None:
+        model, _ = self._models()
+        if model is None:
+            return
+        prompt = self._text.value or ""
+        added = "".join(model.decode_after(prompt, [i for i in ids if i != model.boundary_id]))
+        if any(i == model.boundary_id for i in ids):
+            added += "\n"
+        self._text.value = (prompt + added)[-_WRITTEN:][-LONGEST:]
+
+    def _draw(self, count: int) -> None:
+        model, _ = self._models()
+        if model is None:
+            return
+        prompt = self._text.value or ""
+        try:
+            seed = int(self._seed.value or 0) + self._drawn
+            made = list(model.ids(prompt, count, sampling=self._sampling(), seed=seed, unknown=False))
+        except NeuralgramError as error:
+            self.shell.say(str(error))
+            return
+        self._drawn += 1
+        ended = [model.boundary_id] if len(made) < count and model.boundary_id is not None else []
+        self._write([*made, *ended])
+
+    def _sampling(self) -> Sampling:
+        top_k = int(self._top_k.value or 0)
+        return Sampling(float(self._temperature.value), top_k or None)
+
+    # ---- showing ----
+
+    def refresh(self) -> None:
+        """Surprisals and bars, from one moment of the network."""
+        model, counting = self._models()
+        if model is None:
+            self._error.set_text("The network is being made.")
+            return
+        self._first_text(model)
+        text = self._text.value or ""
+        try:
+            self._reading = read(text, model, counting)
+            bars = candidates(text, model, self._sampling())
+            self._error.set_text("")
+        except NeuralgramError as error:
+            self._error.set_text(str(error))
+            return
+        self._show_reading(self._reading, model, text)
+        self._show_bars(bars)
+
+    def _first_text(self, model: TextModel) -> None:
+        """The first words of a text's own held-out part, where nothing was typed."""
+        session = self.shell.session
+        sample = f"{self._name} {session.settings.sample} {session.settings.tokens}"
+        if sample == self._sample or session.ready is None:
+            return
+        self._sample = sample
+        if self._name == TRAINING:
+            ids = session.ready.valid.ids[: 24 if session.settings.tokens != "chars" else 90]
+            kept = [int(i) for i in ids if int(i) != model.boundary_id]
+            self._text.value = "".join(model.decode_after("", kept))[:LONGEST]
+        elif not self._text.value:
+            self._text.value = "the cat"
+
+    def _show_reading(self, reading: Reading, model: TextModel, text: str) -> None:
+        if list(self._by.options) != list(reading.names):
+            value = self._by.value if self._by.value in reading.names else reading.names[0]
+            self._by.set_options(list(reading.names), value=value)
+        column = reading.names.index(self._by.value) if self._by.value in reading.names else 0
+        largest = math.log(model.model.vocab_size) * 1.5
+        start = reading.tokens[0].start if reading.tokens else len(text)
+        numbers = Numbers()
+        parts = [f'<span class="hint">{escape(text[:start])}</span>']
+        shown_until = start
+        for i, token in enumerate(reading.tokens):
+            between = text[shown_until : token.start] if token.start > shown_until else ""
+            loss = token.losses[column]
+            own = text[token.start : token.end] or "⏎"
+            numbers.values[f"t|{i}"] = Shown(own, None, 0.0 if loss is None else min(1.0, loss / largest))
+            about = "not scored" if loss is None else f"{loss:.2f} nats"
+            parts.append(
+                f'{escape(between)}<button type="button" class="t" data-n="t|{i}" '
+                f'title="{escape(token.symbol)}: {about}"></button>'
+            )
+            shown_until = max(shown_until, token.end)
+        chars = " chars" if by_character([model.symbol(i) for i in range(min(50, model.model.vocab_size))]) else ""
+        self._tokens.show(f'<div class="tokens{chars}">{"".join(parts)}</div>', numbers)
+        figures = ", ".join(f"{n} {p:.4g}" for n, p in zip(reading.names, reading.perplexities, strict=True))
+        self._said.set_text(
+            f"Perplexity over the {reading.scored} tokens that all score: {figures}."
+            if reading.scored
+            else "Nothing to score yet: type a few more tokens than the window holds."
+        )
+        self._show_table(reading)
+
+    def _show_table(self, reading: Reading) -> None:
+        numbers = Numbers()
+        heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in reading.names)
+        rows = []
+        for i, token in enumerate(reading.tokens[:_TABLE]):
+            cells = "".join(
+                f"<td>{numbers.text(f'{i}|{k}', '–' if loss is None else f'{loss:.3f}')}</td>"
+                for k, loss in enumerate(token.losses)
+            )
+            rows.append(f'<tr><th scope="row">{word(token.symbol)}</th>{cells}</tr>')
+        more = len(reading.tokens) - _TABLE
+        note = f'<p class="hint">and {more} more tokens</p>' if more > 0 else ""
+        self._table.show(
+            f'<p class="hint">nats</p><div class="scroll"><table><tr><th scope="col">token</th>{heads}</tr>'
+            f"{''.join(rows)}</table></div>{note}",
+            numbers,
+        )
+
+    def _show_bars(self, bars: list[Candidate]) -> None:
+        rows = []
+        for bar in bars:
+            lines = "".join(
+                f'<span style="display:flex;align-items:center;gap:6px"><span class="bar" style="background:{colour};'
+                f'width:{max(0.4, 78 * value):.1f}%"></span><small>{value:.3f}</small></span>'
+                for colour, value in ((charts.GREY, bar.probability), (charts.BLUE, bar.weight))
+            )
+            rows.append(
+                f'<button type="button" class="t" data-n="bar|{bar.id}" aria-label="add {escape(bar.symbol)}">'
+                f'{word(bar.symbol)}</button><span class="pair">{lines}</span>'
+            )
+        numbers = Numbers()
+        self._bars.show(f'<div class="bars">{"".join(rows)}</div>', numbers)
+
+
+def build(shell: Shell) -> ReadWrite:
+    """The view, in the current place of the page."""
+    return ReadWrite(shell)

@@ -1,0 +1,216 @@
+"""Vectors: the rows of C as a moving map, a search, neighbours in the full space, and a table to take away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+import numpy as np
+from nicegui import ui
+
+from neuralgram.errors import NeuralgramError
+from neuralgram.serving.explorer import charts
+from neuralgram.serving.explorer.charts import Options
+from neuralgram.serving.explorer.markup import Numbers, word
+from neuralgram.serving.explorer.parts import Chart, Live, heading, say
+from neuralgram.serving.explorer.session import TRAINING
+from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.vectors import (
+    METRICS,
+    Floats,
+    Frame,
+    Map,
+    by_character,
+    kind_of,
+    neighbours,
+    search,
+    to_tsv,
+)
+from neuralgram.text.samples.animals import GRAZERS, HUNTERS
+from neuralgram.textmodel import TextModel
+from neuralgram.trace.render import shown_text
+
+_DRAWN = 120  # tokens on the map, the most frequent and those searched for
+_KINDS = {
+    "vowel": (charts.RED, "triangle"),
+    "consonant": (charts.BLUE, "circle"),
+    "other": (charts.GREY, "rect"),
+    "hunters": (charts.RED, "triangle"),
+    "grazers": (charts.GREEN, "diamond"),
+    "food": (charts.PURPLE, "rect"),
+    "word": (charts.BLUE, "circle"),
+    "chosen": (charts.ORANGE, "pin"),
+}
+
+
+class Vectors:
+    """The view."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self._map = Map()
+        self._name = TRAINING
+        self._chosen: int | None = None
+        self._found: list[int] = []
+        self._of: tuple[str, int] = ("", -1)
+        heading("The vectors the network learns")
+        say(
+            "Every token has one row of C, used wherever it stands. On the map lies the plane in which they differ "
+            "most; each frame is turned to lie on the one before, so that what moves is the vectors and not the view."
+        )
+        with ui.row().classes("items-end"):
+            names = shell.session.networks()
+            menu = ui.select(names, value=TRAINING, label="network", on_change=lambda e: self._other(e.value))
+            menu.props("outlined dense options-dense").style("min-width: 150px")
+            self._search = ui.input("find a token", on_change=self._look).props("outlined dense clearable")
+            self._metric = ui.select(list(METRICS), value=METRICS[0], label="nearness", on_change=self.refresh)
+            self._metric.props("outlined dense options-dense").style("min-width: 120px")
+            ui.button("Download as TSV", on_click=self._download).props("no-caps dense outline")
+        self._answer = ui.label().classes("hint").props('role="status"')
+        with ui.element("div").classes("two"):
+            with ui.element("section").classes("card"):
+                self._chart = Chart(charts.scatter(), on_point=self._pick)
+                self._chart.element.style("height: 460px")
+            with ui.element("section").classes("card"):
+                self._near = Live(self._open)
+                self._hits = Live(self._open)
+
+    # ---- choosing ----
+
+    def _other(self, name: str) -> None:
+        self._name, self._chosen, self._found = name, None, []
+        self._map.reset()
+        self.refresh()
+
+    def _model(self) -> TextModel | None:
+        return self.shell.session.network(self._name)
+
+    def _look(self) -> None:
+        model = self._model()
+        text = (self._search.value or "").strip() or (self._search.value or "")
+        if model is None or not text:
+            self._found = []
+            self._answer.set_text("")
+        else:
+            self._found = search(_symbols(model), text)
+            total = model.model.vocab_size
+            many = len(self._found)
+            said = f"{many} tokens contain “{text}”" if many else f"nothing contains “{text}”"
+            self._answer.set_text(f"{said} (all {total:,} tokens were searched)")
+            if many:
+                self._chosen = self._found[0]
+        self.refresh()
+
+    def _pick(self, name: str) -> None:
+        model = self._model()
+        if model is None:
+            return
+        shown = [shown_text(symbol) for symbol in _symbols(model)]
+        if name in shown:
+            self._open(str(shown.index(name)))
+
+    def _open(self, key: str) -> None:
+        self._chosen = int(key.rsplit("|", maxsplit=1)[-1])
+        self.refresh()
+
+    def _download(self) -> None:
+        model = self._model()
+        weights = _embeddings(model)
+        if model is not None and weights is not None:
+            ui.download.content(to_tsv(weights, model.symbol), "vectors.tsv", "text/tab-separated-values")
+
+    # ---- showing ----
+
+    def refresh(self) -> None:
+        """The map and the neighbours, from one moment of the network."""
+        try:
+            model = self._model()
+        except NeuralgramError:
+            self._name = TRAINING
+            model = self._model()
+        C = _embeddings(model)
+        if model is None or C is None:
+            return
+        key = (self.shell.session.settings.sample + self._name, len(C))
+        if key != self._of:
+            self._of, self._chosen, self._found = key, None, []
+            self._map.reset()
+        ids = sorted({*range(min(_DRAWN, len(C))), *self._found, *([self._chosen] if self._chosen is not None else [])})
+        frame = self._map.frame(C, ids)
+        chosen = self._chosen if self._chosen is not None else _first(model)
+        near = neighbours(C, chosen, 8, self._metric.value)
+        self._draw(model, frame, chosen, C.shape[1])
+        self._list(model, chosen, [(n.id, n.value) for n in near])
+
+    def _draw(self, model: TextModel, frame: Frame, chosen: int, width: int) -> None:
+        groups: dict[str, list[tuple[str, float, float]]] = {}
+        kinds = _kinds(model)
+        for token, (x, y) in zip(frame.ids, frame.xy, strict=True):
+            kind = "chosen" if token == chosen else kinds(model.symbol(token))
+            groups.setdefault(kind, []).append(
+                (shown_text(model.symbol(token)), round(float(x), 4), round(float(y), 4))
+            )
+        series: list[Options] = [
+            charts.dots(name, groups.get(name, []), *_KINDS[name]) for name in _KINDS if name in groups
+        ]
+        reach = 1.12 * max(0.1, float(abs(frame.xy).max(initial=0.0)))
+        axes = {"min": -reach, "max": reach * 1.15}
+        m = model.model
+        caption = (
+            f"{len(frame.ids)} of {m.vocab_size:,} tokens; the plane shows {frame.share:.0%} of how their {width} "
+            f"numbers differ. Chosen: “{shown_text(model.symbol(chosen))}”."
+        )
+        self._chart.show(series, caption, xAxis=axes, yAxis=axes)
+
+    def _list(self, model: TextModel, chosen: int, near: list[tuple[int, float]]) -> None:
+        numbers = Numbers()
+        title = "likeness (cosine)" if self._metric.value == "cosine" else "distance"
+        rows = "".join(
+            f"<tr><td><button type=button class=t data-n='near|{i}'>{word(model.symbol(i))}</button></td>"
+            f"<td>{numbers.text(f'value|{place}', f'{value:.3f}')}</td></tr>"
+            for place, (i, value) in enumerate(near)
+        )
+        self._near.show(
+            f"<h3>Nearest to {word(model.symbol(chosen))}</h3><p class=hint>in all dimensions, not on the map</p>"
+            f"<table><tr><th scope=col>token</th><th scope=col>{escape(title)}</th></tr>{rows}</table>",
+            numbers,
+        )
+        hits = "".join(
+            f"<button type=button class=t data-n='hit|{i}'>{word(model.symbol(i))}</button> " for i in self._found
+        )
+        self._hits.show(f"<h3>Found</h3>{hits}" if hits else "")
+
+
+def _symbols(model: TextModel) -> list[str]:
+    return [model.symbol(i) for i in range(model.model.vocab_size)]
+
+
+def _embeddings(model: TextModel | None) -> Floats | None:
+    if model is None:
+        return None
+    lm: Any = model.model
+    return np.asarray(lm.state()["emb.weight"], np.float64)
+
+
+def _first(model: TextModel) -> int:
+    """What is chosen before anything is: the sheep, an e, or the most frequent token."""
+    for symbol in ("sheep", "e", "cat"):
+        found = model.tokenizer.id_of(symbol)
+        if found is not None:
+            return int(found)
+    return 0
+
+
+def _kinds(model: TextModel) -> Callable[[str], str]:
+    if by_character(_symbols(model)):
+        return kind_of
+    foods = {food for eaten in (*HUNTERS.values(), *GRAZERS.values()) for food in eaten}
+    table = dict.fromkeys(HUNTERS, "hunters") | dict.fromkeys(GRAZERS, "grazers") | dict.fromkeys(foods, "food")
+    known = all(model.tokenizer.id_of(name) is not None for name in table)
+    return lambda symbol: table.get(symbol, "word") if known else "word"
+
+
+def build(shell: Shell) -> Vectors:
+    """The view, in the current place of the page."""
+    return Vectors(shell)
