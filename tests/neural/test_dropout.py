@@ -7,8 +7,9 @@ import torch
 from neuralgram import NPLM
 
 
-def test_dropout_is_drawn_by_the_loss_alone_whatever_the_mode():
-    model = NPLM(20, 3, 8, 16, dropout=0.5, dropout_input=0.25)
+@pytest.mark.parametrize("where", ["dropout", "dropout_input"])
+def test_dropout_is_drawn_by_the_loss_alone_whatever_the_mode(where):
+    model = NPLM(20, 3, 8, 16, **{where: 0.5})
     contexts, targets = np.arange(60).reshape(20, 3) % 20, np.arange(20)
     exact = model.context_nll(contexts, targets)
     for mode in (True, False):
