@@ -2,6 +2,7 @@
 
 import heapq
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -148,7 +149,7 @@ def test_default_cutoffs():
     assert default_cutoffs(100_000) == [1024 * 2**i for i in range(7)]
     for size in range(1, 300):
         edges = [0, *default_cutoffs(size), size]
-        assert all(low < high for low, high in zip(edges, edges[1:], strict=False))
+        assert all(low < high for low, high in pairwise(edges))
 
 
 def test_cutoffs_are_checked():
