@@ -7,7 +7,9 @@ were learned on (Sennrich, Haddow & Birch 2016; Radford et al. 2019 for the byte
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +21,10 @@ from neuralgram.text.tokenizers.base import Tokenizer, library_tokenizer, utf8
 from neuralgram.text.tokenizers.bytelevel import byte_letters, byte_level_json, byte_offsets, shown
 
 SAMPLE = 16_000_000  # characters that merges are learned on: beyond this the vocabulary hardly changes
-_BATCH = 1 << 16  # characters the library encodes as one text; several go to its threads at once
+_BATCH = 1 << 16  # characters the library learns from as one text; several go to its threads at once
+_CUTS = re.compile(r"(?=[ \n]\S)")  # where text may be cut: see `pieces.py`
+_CACHE_LIMIT = 1 << 20
+_LONG = 256  # characters of a chunk that is not worth remembering
 
 
 class Bpe(Tokenizer):
@@ -44,6 +49,8 @@ class Bpe(Tokenizer):
         loses = None if spec.get("normalizer") is None else f"text is normalised ({spec['normalizer'].get('type')})"
         super().__init__([shown(piece) for piece in pieces], pieces, loses=loses)
         self._text = text
+        self._plain = loses is None and not added  # then what stands between two cuts is encoded by itself
+        self._remembered: dict[str, tuple[int, ...]] = {}
         self._lengths = np.array([len(piece) for piece in pieces], np.int64)
 
     @classmethod
@@ -65,27 +72,33 @@ class Bpe(Tokenizer):
         return cls(_json(order, merges))
 
     def look_up(self, text: str) -> NDArray[np.int64]:
-        """Ids int64 [N]."""
-        utf8(text)
-        return self._encode([text])
+        """Ids int64 [N]; what stands between two cuts is encoded by the library once and remembered."""
+        utf8(text)  # the library's refusal of a lone surrogate names no place
+        if not self._plain:
+            return np.array(self.library.encode(text, add_special_tokens=False).ids, np.int64)
+        return self._ids_of(_CUTS.split(text))
 
     def look_up_lines(self, text: str) -> NDArray[np.int64]:
         """Ids of each line with vocab_size for every line end."""
-        utf8(text)  # the library's refusal of a lone surrogate names no place
-        lines = text.split("\n")
-        if len(lines) == 1:
-            return self._encode(lines)
-        encoded = self.library.encode_batch_fast(lines, add_special_tokens=False)
-        ids: list[int] = []
-        for line in encoded:
-            ids += line.ids
-            ids.append(self.vocab_size)
-        return np.array(ids[:-1], np.int64)
+        utf8(text)
+        chunks: list[str] = []
+        for line in text.split("\n"):
+            chunks += _CUTS.split(line) if self._plain else [line]
+            chunks.append("\n")
+        return self._ids_of(chunks[:-1], {"\n": (self.vocab_size,)})
 
-    def _encode(self, texts: list[str]) -> NDArray[np.int64]:
-        parts = [part for text in texts for part in cut_pieces([text], _BATCH)]
-        encoded = self.library.encode_batch_fast(parts, add_special_tokens=False)
-        return np.concatenate([np.empty(0, np.int64), *(np.array(part.ids, np.int64) for part in encoded)])
+    def _ids_of(self, chunks: list[str], known: dict[str, tuple[int, ...]] | None = None) -> NDArray[np.int64]:
+        """The ids of chunks that are encoded by themselves; `known` stands above what the library says."""
+        if len(self._remembered) > _CACHE_LIMIT:
+            self._remembered.clear()
+        distinct = set(chunks).difference(known or ())
+        table = {chunk: self._remembered[chunk] for chunk in distinct if chunk in self._remembered} | (known or {})
+        new = list(distinct.difference(table))
+        for chunk, encoding in zip(new, self.library.encode_batch_fast(new, add_special_tokens=False), strict=True):
+            table[chunk] = tuple(encoding.ids)
+            if len(chunk) < _LONG:
+                self._remembered[chunk] = table[chunk]
+        return np.fromiter(chain.from_iterable(map(table.__getitem__, chunks)), np.int64)
 
     def encode_with_offsets(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ids [N] and the characters [N, 2] each token touches."""
@@ -126,7 +139,7 @@ def _learn(texts: list[str], vocab_size: int) -> list[tuple[str, str]]:
         show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
-    learner.train_from_iterator(texts, trainer)
+    learner.train_from_iterator(cut_pieces(texts, _BATCH), trainer)
     merges: list[Any] = json.loads(learner.to_str())["model"]["merges"]
     return [(left, right) for left, right in merges]
 
