@@ -10,7 +10,7 @@ import pytest
 
 from neuralgram import InputError
 from neuralgram.lessons import LESSONS, lesson
-from neuralgram.trace.names import parse_changes
+from neuralgram.tracing.names import parse_changes
 
 QUICK = [name for name, made in LESSONS.items() if not made.seconds]
 

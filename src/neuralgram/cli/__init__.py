@@ -14,6 +14,12 @@ COMMANDS = {
     "predict": "The likeliest next tokens after a context.",
     "generate": "Continue a prompt; streams.",
     "info": "What a model directory holds and where it came from.",
+    "trace": "Every number of one prediction and one update, each with its equation.",
+    "neighbors": "The words whose vectors are nearest to a word's.",
+    "lesson": "Worked examples, step by step, with numbers you can change.",
+    "check": "Hold your own module against the model's contract; grade your tests.",
+    "explore": "A local page on which every number of a model can be touched.",
+    "export": "Write a model as one offline HTML page.",
     "demo": "Train a network and an n-gram on an embedded story and compare them.",
 }
 

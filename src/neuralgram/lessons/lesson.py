@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from neuralgram.errors import InputError
-from neuralgram.trace import render
-from neuralgram.trace.names import locate
-from neuralgram.trace.steps import Check, Floats, Formula, Section, Step
+from neuralgram.tracing import render
+from neuralgram.tracing.names import locate
+from neuralgram.tracing.steps import Check, Floats, Formula, Section, Step
 
 Change: TypeAlias = tuple[str, float | str]
 Values: TypeAlias = Mapping[str, Floats]

@@ -8,8 +8,8 @@ import numpy as np
 
 from neuralgram.errors import InputError
 from neuralgram.lessons.lesson import Lesson, Values, figures, numbers
-from neuralgram.trace.algebra import elementwise, given, listed
-from neuralgram.trace.steps import Floats, Index, Section, number
+from neuralgram.tracing.algebra import elementwise, given, listed
+from neuralgram.tracing.steps import Floats, Index, Section, number
 
 WORDS = ("fish", "do", "zebra")
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from neuralgram.lessons.lesson import Lesson, Parameter, Values, figures, numbers
 from neuralgram.text.windows import windows
-from neuralgram.trace.algebra import given, listed
-from neuralgram.trace.network import Forward, Network
-from neuralgram.trace.prediction import Words, sections
-from neuralgram.trace.steps import Check, Floats, Index, Section, bracketed, number
-from neuralgram.trace.update import Update, update
+from neuralgram.tracing.algebra import given, listed
+from neuralgram.tracing.network import Forward, Network
+from neuralgram.tracing.prediction import Words, sections
+from neuralgram.tracing.steps import Check, Floats, Index, Section, bracketed, number
+from neuralgram.tracing.update import Update, update
 
 THREE = ("a", "b", "c")
 FIVE = ("the", "cat", "dog", "sat", "ran")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from neuralgram.lessons.lesson import Lesson, Values, numbers
-from neuralgram.trace.activations import ACTIVATIONS, sigmoid
-from neuralgram.trace.algebra import elementwise, given, listed, products
-from neuralgram.trace.steps import Chart, Check, Section, number
+from neuralgram.tracing.activations import ACTIVATIONS, sigmoid
+from neuralgram.tracing.algebra import elementwise, given, listed, products
+from neuralgram.tracing.steps import Chart, Check, Section, number
 
 
 def _build(v: Values) -> list[Section]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuralgram.trace.steps import Floats
+from neuralgram.tracing.steps import Floats
 
 _FLAT = 0.02  # a unit is saturated where its derivative is below this share of the largest there is
 

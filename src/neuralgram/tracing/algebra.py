@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from neuralgram.trace.steps import Floats, Formula, Index, Namer, Step, bracketed, number, symbol
+from neuralgram.tracing.steps import Floats, Formula, Index, Namer, Step, bracketed, number, symbol
 
 _TERMS = 12  # products a formula writes out; the rest is given as their sum
 

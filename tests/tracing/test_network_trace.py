@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from neuralgram import NPLM, PCG32, InputError  # noqa: E402  # after the skip
-from neuralgram.trace import trace  # noqa: E402
+from neuralgram.tracing import trace  # noqa: E402
 
 V, C, M = 11, 3, 4
 MODELS = {

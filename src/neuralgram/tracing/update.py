@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from neuralgram.errors import InputError
-from neuralgram.trace import learning
-from neuralgram.trace.algebra import contraction, elementwise, given, listed
-from neuralgram.trace.network import Forward, Gradients, Network, gradients
-from neuralgram.trace.prediction import Words, x_names
-from neuralgram.trace.steps import Floats, Index, Section, Step
+from neuralgram.tracing import learning
+from neuralgram.tracing.algebra import contraction, elementwise, given, listed
+from neuralgram.tracing.network import Forward, Gradients, Network, gradients
+from neuralgram.tracing.prediction import Words, x_names
+from neuralgram.tracing.steps import Floats, Index, Section, Step
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
-from neuralgram.trace.steps import Check, Section, Step, number
+from neuralgram.tracing.steps import Check, Section, Step, number
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.trace.algebra import listed
-from neuralgram.trace.prediction import Words
-from neuralgram.trace.steps import Floats, Index, Section, number
+from neuralgram.tracing.algebra import listed
+from neuralgram.tracing.prediction import Words
+from neuralgram.tracing.steps import Floats, Index, Section, number
 
 if TYPE_CHECKING:
-    from neuralgram.trace.explain import Part
+    from neuralgram.tracing.explain import Part
 
 
 def weights_of(mixture: Any, ids: NDArray[np.int64]) -> Floats:

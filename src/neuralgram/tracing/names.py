@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from neuralgram.errors import InputError
-from neuralgram.trace.steps import Floats, Index
+from neuralgram.tracing.steps import Floats, Index
 
 KEYS = {
     "C": "emb.weight",

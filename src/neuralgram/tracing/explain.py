@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
 from neuralgram.text.windows import as_ids
-from neuralgram.trace import prediction, render
-from neuralgram.trace import update as updating
-from neuralgram.trace.differences import Difference, finite_differences
-from neuralgram.trace.network import LINEAR_HEADS, Forward, Network
-from neuralgram.trace.prediction import Words
-from neuralgram.trace.steps import Floats, Formula, Section, Step
+from neuralgram.tracing import prediction, render
+from neuralgram.tracing import update as updating
+from neuralgram.tracing.differences import Difference, finite_differences
+from neuralgram.tracing.network import LINEAR_HEADS, Forward, Network
+from neuralgram.tracing.prediction import Words
+from neuralgram.tracing.steps import Floats, Formula, Section, Step
 
 _BY_WORD = ("emb.weight", "out.weight", "out.bias", "direct.weight")  # parameters with a row a word
 
@@ -124,7 +124,7 @@ class Trace:
 
     def formula(self, place: str) -> Formula:
         """The formula of one number with its inputs filled in: `trace.formula("a[0]")`, `"p[sat]"`."""
-        from neuralgram.trace.names import locate, split
+        from neuralgram.tracing.names import locate, split
 
         step = self.step(split(place)[0])
         rows = step.rows
@@ -137,7 +137,7 @@ class Trace:
 
     def gradient(self, name: str) -> Floats:
         """The gradient of −log p[target] at one parameter: a state-dict key or the paper's letter."""
-        from neuralgram.trace.names import key_of, letter_of
+        from neuralgram.tracing.names import key_of, letter_of
 
         if self.update is None:
             raise InputError("this trace has no gradients: they need a network and a target")
@@ -233,14 +233,14 @@ def _trace(lm: LanguageModel, ids: NDArray[np.int64], naming: _Naming, target: i
     words = Words(naming.name, _shown(log_p, target, choices.top), target, choices.units)
     parts: tuple[Part, ...] = ()
     if kind == "mixture":
-        from neuralgram.trace.mixtures import mixture_sections, weights_of
+        from neuralgram.tracing.mixtures import mixture_sections, weights_of
 
         weights = weights_of(lm, ids)
         traces = [_trace(part, part_window(part, ids), naming, target, choices) for part in lm.parts]  # type: ignore[attr-defined]
         parts = tuple(Part(float(w), t) for w, t in zip(weights, traces, strict=True))
         sections = mixture_sections(parts, log_p, words)
     else:
-        from neuralgram.trace.counting import counting_sections
+        from neuralgram.tracing.counting import counting_sections
 
         sections = counting_sections(lm, ids, log_p, words)
     names = {"mixture": "mixture", "ngram": "counting"}
@@ -321,7 +321,7 @@ def _read(
     ids = text_model.window(context) if isinstance(context, str) else _last(text_model.model, context)
 
     def row_of(text: str) -> int | None:
-        from neuralgram.trace.words import word_id
+        from neuralgram.tracing.words import word_id
 
         return word_id(text_model, text)
 
@@ -342,6 +342,6 @@ def _target(model: Traced, lm: LanguageModel, target: str | int | None) -> int |
         return int(as_ids([target], lm.vocab_size)[0])
     if isinstance(model, LanguageModel):
         raise InputError(f"target {target!r} is text: this model knows ids; give an id, or a TextModel")
-    from neuralgram.trace.words import one_token
+    from neuralgram.tracing.words import one_token
 
     return one_token(model, target)

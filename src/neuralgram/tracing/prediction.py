@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuralgram.trace.algebra import contraction, elementwise, given, listed, products
-from neuralgram.trace.names import letter_of
-from neuralgram.trace.network import Forward, Network
-from neuralgram.trace.steps import Floats, Index, Namer, Section, Step, number
+from neuralgram.tracing.algebra import contraction, elementwise, given, listed, products
+from neuralgram.tracing.names import letter_of
+from neuralgram.tracing.network import Forward, Network
+from neuralgram.tracing.steps import Floats, Index, Namer, Section, Step, number
 
 _FULL_TERMS = 6  # up to so many numbers in x, each product of H x has a column of its own
 

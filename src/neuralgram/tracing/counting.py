@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.trace.algebra import given, listed
-from neuralgram.trace.prediction import Words
-from neuralgram.trace.steps import Floats, Index, Section, bracketed, number
+from neuralgram.tracing.algebra import given, listed
+from neuralgram.tracing.prediction import Words
+from neuralgram.tracing.steps import Floats, Index, Section, bracketed, number
 
 
 def counting_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) -> list[Section]:

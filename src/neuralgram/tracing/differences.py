@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from neuralgram.trace.algebra import given
-from neuralgram.trace.names import letter_of, locate
-from neuralgram.trace.network import Forward, Network, gradients
-from neuralgram.trace.steps import Index, Section, number, symbol
+from neuralgram.tracing.algebra import given
+from neuralgram.tracing.names import letter_of, locate
+from neuralgram.tracing.network import Forward, Network, gradients
+from neuralgram.tracing.steps import Index, Section, number, symbol
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.trace.algebra import given, listed
-from neuralgram.trace.names import LETTERS, letter_of
-from neuralgram.trace.network import Forward, Gradients, Network
-from neuralgram.trace.prediction import Words, place_name
-from neuralgram.trace.steps import Floats, Index, Section, bracketed, number
+from neuralgram.tracing.algebra import given, listed
+from neuralgram.tracing.names import LETTERS, letter_of
+from neuralgram.tracing.network import Forward, Gradients, Network
+from neuralgram.tracing.prediction import Words, place_name
+from neuralgram.tracing.steps import Floats, Index, Section, bracketed, number
 
 
 def norms(network: Network, g: Gradients, lr: float | None) -> Section:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
-from neuralgram.trace.activations import ACTIVATIONS, Activation
-from neuralgram.trace.steps import Floats
+from neuralgram.tracing.activations import ACTIVATIONS, Activation
+from neuralgram.tracing.steps import Floats
 
 Weights = Mapping[str, Floats]
 

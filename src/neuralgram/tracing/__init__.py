@@ -1,0 +1,29 @@
+"""Every number of one prediction and one update, each with its equation and its own inputs."""
+
+from __future__ import annotations
+
+from neuralgram.tracing.differences import Difference
+from neuralgram.tracing.explain import Outcome, Part, Place, Trace, trace
+from neuralgram.tracing.health import Health, health
+from neuralgram.tracing.steps import Chart, Check, Formula, Section, Step
+from neuralgram.tracing.update import Update
+from neuralgram.tracing.vectors import Neighbor, neighbors
+
+__all__ = [
+    "Chart",
+    "Check",
+    "Difference",
+    "Formula",
+    "Health",
+    "Neighbor",
+    "Outcome",
+    "Part",
+    "Place",
+    "Section",
+    "Step",
+    "Trace",
+    "Update",
+    "health",
+    "neighbors",
+    "trace",
+]
