@@ -34,14 +34,14 @@ CORPORA = {
     "one token": Corpus(np.array([1]), 2),
     "one symbol": Corpus(np.zeros(5, np.uint8), 1),
 }
-OPTIONS = {"add-k": {"k": 0.1}}
+OPTIONS = {"add-k": {"k": 0.1}, "class": {"classes": 3}}
 NEEDS_HELD_OUT = ("deleted-interpolation",)
 
 
 def fitted(name, corpus, order):
     options = dict(OPTIONS.get(name, {}))
     if name in NEEDS_HELD_OUT:
-        options["valid"] = corpus
+        options["valid"] = Corpus(np.tile(corpus.ids, 5), corpus.vocab_size, corpus.boundary)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small texts have discounts that fall back, which warns
         return ngram.fit(name, corpus, order, **options)

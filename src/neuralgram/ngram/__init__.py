@@ -8,6 +8,8 @@ from typing import Any
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.ngram.add_k import AddK
 from neuralgram.ngram.backoff import BackoffModel
+from neuralgram.ngram.class_model import ClassModel
+from neuralgram.ngram.deleted_interpolation import DeletedInterpolation
 from neuralgram.ngram.kneser_ney import KneserNey
 from neuralgram.ngram.longest_match import LongestMatch
 from neuralgram.ngram.mle import MaximumLikelihood
@@ -22,6 +24,8 @@ ESTIMATORS: dict[str, type[NgramModel]] = {
     "longest-match": LongestMatch,
     "kneser-ney": KneserNey,
     "modified-kneser-ney": ModifiedKneserNey,
+    "deleted-interpolation": DeletedInterpolation,
+    "class": ClassModel,
 }
 
 

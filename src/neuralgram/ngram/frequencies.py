@@ -67,12 +67,17 @@ class Frequencies:
 
     def whole(self, contexts: Ints) -> Ints:
         """How many tokens of each context are read, [B]: all, or back to the last boundary symbol."""
-        width = contexts.shape[1]
-        length = np.full(len(contexts), width)
-        if self.counts.boundary is not None:
-            for j in range(width, 0, -1):  # the last boundary is met last and decides
-                length[contexts[:, width - j] == self.counts.boundary] = j
-        return length
+        return whole(contexts, self.counts.boundary)
+
+
+def whole(contexts: Ints, boundary: int | None) -> Ints:
+    """How many tokens of each context [B, c] are read, [B]: all, or back to the last boundary symbol."""
+    width = contexts.shape[1]
+    length = np.full(len(contexts), width)
+    if boundary is not None:
+        for j in range(width, 0, -1):  # the last boundary is met last and decides
+            length[contexts[:, width - j] == boundary] = j
+    return length
 
 
 def longest(total: Ints) -> Ints:

@@ -1,0 +1,117 @@
+"""Deleted interpolation (Jelinek & Mercer 1980), as in Bengio et al. (2003), section 4.2:
+
+    P(w | h) = Σ_{i=0…n} α_i(q) p_i(w | h),   p_0 = 1/V,   p_i the relative frequency after i − 1 tokens
+
+with one set of α for each bin q = l(freq(h)) of contexts of n − 1 tokens, fitted to held-out text by EM.
+A p_i whose context never occurs, which the paper leaves open, is the next shorter one's, p_{i−1}.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuralgram.errors import InputError, ModelDirError
+from neuralgram.ngram.bins import bin_count, bin_of, em
+from neuralgram.ngram.counts import Counts
+from neuralgram.ngram.frequencies import Frequencies
+from neuralgram.ngram.model import Config, NgramModel, State, log, sizes
+from neuralgram.ngram.trie import Floats, Ints
+from neuralgram.text.windows import Corpus, as_ids
+
+
+class DeletedInterpolation(NgramModel):
+    """Relative frequencies of all orders, mixed by how often the context occurs. `alphas` is [Q, n + 1]."""
+
+    smoothing = "deleted-interpolation"
+
+    def __init__(self, counts: Counts, alphas: Floats) -> None:
+        self._frequencies = Frequencies(counts)
+        self.vocab_size = counts.trie.vocab_size
+        self.context = counts.order - 1
+        self.boundary = counts.boundary
+        self.size = int(counts.counts[0].sum())
+        self.alphas = alphas
+
+    @classmethod
+    def fit(
+        cls,
+        corpus: Corpus,
+        order: int,
+        *,
+        valid: Corpus | None = None,
+        iterations: int = 5,
+        memory_limit: int | None = None,
+    ) -> Self:
+        """Count a corpus, and fit α on `valid` by `iterations` (the paper's: about 5) of EM from equal weights."""
+        if valid is None or not len(valid.windows(order - 1)):
+            raise InputError(
+                "deleted interpolation fits its weights to held-out text: give `valid`, of the order or longer"
+            )
+        if (corpus.vocab_size, corpus.boundary) != (valid.vocab_size, valid.boundary):
+            raise InputError("held-out text of another vocabulary or boundary: expected the training text's tokenizer")
+        if iterations < 1:
+            raise InputError(f"{iterations} iterations of EM: expected at least 1")
+        counts = Counts.of(corpus, order, memory_limit=memory_limit)
+        bins = bin_count(int(counts.counts[0].sum()))
+        model = cls(counts, np.full((bins, order + 1), 1 / (order + 1)))
+        windows = valid.windows(order - 1)
+        chunks = range(0, len(windows), cls.score_batch)
+        found = [model.components(*windows.slice(start, start + cls.score_batch)) for start in chunks]
+        p, q = (np.concatenate(part) for part in zip(*found, strict=True))
+        model.alphas = em(p, q, bins, iterations)
+        return model
+
+    def components(self, contexts: Ints, targets: Ints) -> tuple[Floats, Ints]:
+        """p_0 … p_n of each target, [B, n + 1], and the bin q of each context, [B]."""
+        joint, total = self._frequencies.pairs(contexts, targets)
+        p = np.full((len(targets), self.order + 1), 1 / self.vocab_size)
+        for i in range(1, self.order + 1):
+            c = total[:, i - 1]
+            p[:, i] = np.where(c > 0, joint[:, i - 1] / np.maximum(c, 1), p[:, i - 1])
+        return p, self._bins(contexts, total)
+
+    def log_probs(self, contexts: ArrayLike) -> NDArray[np.float64]:
+        """Natural log-probabilities [B, V] after `contexts` [B, c]."""
+        windows = self.check_windows(contexts)
+        nodes, total = self._frequencies.seen(windows)
+        alphas = self.alphas[self._bins(windows, total)]
+        out = np.repeat(alphas[:, :1] / self.vocab_size, self.vocab_size, axis=1)
+        used = np.zeros_like(nodes)  # column j: the longest seen of the last j tokens
+        for j in range(1, self.order):
+            used[:, j] = np.where(total[:, j] > 0, j, used[:, j - 1])
+        for j in range(self.order):
+            weight = (alphas[:, 1:] * (used == j)).sum(axis=1)
+            row, word, node = self._frequencies.trie.continuations(j + 1, np.where(weight > 0, nodes[:, j], -1))
+            out[row, word] += weight[row] * self._frequencies.counts.counts[j][node] / total[row, j]
+        return log(out)
+
+    def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
+        """−log P(target | context) in nats, [B]."""
+        p, q = self.components(self.check_windows(contexts, targets), as_ids(targets))
+        return -log((self.alphas[q] * p).sum(axis=1))
+
+    def _bins(self, contexts: Ints, total: Ints) -> Ints:
+        length = self._frequencies.whole(contexts)
+        return bin_of(total[np.arange(len(length)), length], self.size)
+
+    def state(self) -> State:
+        """The counts and the weights."""
+        return self._frequencies.counts.state() | {"alphas": self.alphas}
+
+    def config(self) -> Config:
+        """What was chosen: the order."""
+        return self.chosen()
+
+    @classmethod
+    def from_state(cls, config: Config, state: State) -> Self:
+        """The model that `config()` and `state()` describe."""
+        V, order, boundary = sizes(config)
+        counts = Counts.from_state(V, order, boundary, state)
+        alphas = np.asarray(state["alphas"], np.float64)
+        expected = (bin_count(int(counts.counts[0].sum())), order + 1)
+        if alphas.shape != expected:
+            raise ModelDirError(f"array alphas has shape {alphas.shape}, expected {expected}: make the model again")
+        return cls(counts, alphas)
