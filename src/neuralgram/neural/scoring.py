@@ -148,7 +148,7 @@ def _products(model: NPLM) -> Tensor | None:
     (V, m), (h, X) = model.emb.weight.shape, hidden.weight.shape
     if X // m * V * h * model.emb.weight.element_size() > _TABLE_BYTES:
         return None
-    T_jVh = model.emb.weight @ hidden.weight.view(h, X // m, m).permute(1, 2, 0)
+    T_jVh: Tensor = model.emb.weight @ hidden.weight.view(h, X // m, m).permute(1, 2, 0)
     T_jVh[0] += hidden.bias
     return T_jVh.flatten(0, 1)
 

@@ -12,6 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from neuralgram.evaluation.plots import learning_curve
 from neuralgram.files import write_atomic
 from neuralgram.neural.nplm import NPLM
@@ -42,9 +45,9 @@ class ModelSettings:
     tie: bool = False
     head: str = "softmax"
 
-    def build(self, vocab: int, seed: int) -> NPLM:
-        """The network, its weights drawn from the `init` stream of `seed`."""
-        return NPLM(vocab, **asdict(self), rng=generator(seed, "init"))
+    def build(self, vocab: int, seed: int, counts: NDArray[np.int64] | None = None) -> NPLM:
+        """The network, its weights drawn from the `init` stream of `seed`; `counts` [V] of the training text."""
+        return NPLM(vocab, **asdict(self), rng=generator(seed, "init"), head_counts=counts)
 
 
 def train_network(
@@ -64,7 +67,8 @@ def train_network(
     references  label -> nats, drawn as lines in the learning curve
     """
     run = out / "run"
-    model = sizes.build(corpora.vocab_size, config.seed)
+    frequencies = token_frequencies(corpora.train)
+    model = sizes.build(corpora.vocab_size, config.seed, frequencies)
     identity = {"tokenizer": corpora.tokenizer.hash, "boundary": corpora.boundary}
     result = fit(
         model,
@@ -82,7 +86,6 @@ def train_network(
         "data": {**corpora.info, **story.get("data", {}), "tokens": part_sizes(corpora)},
         "training": {"config": config.to_json(), **result._asdict()},
     }
-    frequencies = token_frequencies(corpora.train)
     trained = TextModel(model, corpora.tokenizer, corpora.boundary, info, out, frequencies)
     trained.save(out)
     learning_curve(curve_records(run / "log.jsonl"), out / CURVE, vocab_size=corpora.vocab_size, references=references)
