@@ -8,6 +8,7 @@ import torch
 
 from neuralgram.errors import InputError
 from neuralgram.neural.rows import row_gradients, take
+from neuralgram.training.config import TrainConfig
 from neuralgram.training.optimisers import OPTIMISERS, clip_gradients
 from neuralgram.training.sparse import RowOptimizer, gradient_values, reading, settle
 
@@ -15,7 +16,7 @@ V, M, LR, DECAY = 12, 3, 0.3, 0.05
 
 
 def optimiser(name, groups, lr=LR):
-    return OPTIMISERS[name](groups, lr=lr, momentum=0.0, betas=(0.9, 0.99))
+    return OPTIMISERS[name](groups, TrainConfig(steps=1, lr=lr))
 
 
 def batches(steps):
@@ -112,7 +113,7 @@ def test_the_norm_that_clips_counts_a_repeated_row_once():
 def test_what_cannot_be_postponed_is_refused():
     p = torch.nn.Parameter(torch.ones(5, 2))
     with pytest.raises(InputError, match=r"momentum 0\.9 with sparse-sgd"):
-        OPTIMISERS["sparse-sgd"]([{"params": [p]}], lr=0.1, momentum=0.9, betas=(0.9, 0.99))
+        OPTIMISERS["sparse-sgd"]([{"params": [p]}], TrainConfig(steps=1, lr=0.1, momentum=0.9))
     steps = optimiser("sparse-sgd", [{"params": [p], "weight_decay": 20.0}], 0.1)
     p.grad = torch.ones(5, 2)
     with pytest.raises(InputError, match="expected below 1"):

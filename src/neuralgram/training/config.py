@@ -24,6 +24,8 @@ class TrainConfig:
     lr             ε_0, the learning rate the schedule scales
     momentum       μ of `sgd`
     betas          of `adamw`
+    epsilon        of `adamw`: what is added to √v̂. A word that training never sees has a gradient of about its own
+                   probability, which an epsilon above it keeps from being driven to 0
     weight_decay   λ, never applied to a bias
     clip           bound on the global gradient norm, or None
     schedule       a name in `SCHEDULES`: `constant`, `paper` (ε_0/(1 + r·t)), `linear`, `cosine`
@@ -49,6 +51,7 @@ class TrainConfig:
     lr: float = 2e-3
     momentum: float = 0.0
     betas: tuple[float, float] = (0.9, 0.99)
+    epsilon: float = 1e-8
     weight_decay: float = 0.0
     clip: float | None = None
     schedule: str = "linear"
@@ -122,6 +125,7 @@ class TrainConfig:
 _RANGES = (
     ("lr", 0.0, math.inf),
     ("momentum", 0.0, 1.0),
+    ("epsilon", 0.0, math.inf),
     ("weight_decay", 0.0, math.inf),
     ("clip", 0.0, math.inf),
     ("decay_rate", 0.0, math.inf),

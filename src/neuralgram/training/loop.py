@@ -53,9 +53,7 @@ class Trainer:
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         if not self.parameters:
             raise InputError("a model with every parameter frozen: expected something to train")
-        self.optimizer = OPTIMISERS[config.optimizer](
-            model.param_groups(config.weight_decay), lr=config.lr, momentum=config.momentum, betas=config.betas
-        )
+        self.optimizer = OPTIMISERS[config.optimizer](model.param_groups(config.weight_decay), config)
         average = AVERAGES[config.average]
         self.average = average(list(self.parameters.values()), config, total_steps) if average else None
         self._device = next(iter(self.parameters.values())).device

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from neuralgram.errors import InputError
+from neuralgram.training.config import TrainConfig
 from neuralgram.training.sparse import Adagrad, SparseSGD
 
 Groups = list[dict[str, Any]]
-_EPSILON = 1e-8
 
 
 class Dense(ABC):
@@ -63,9 +63,9 @@ class Dense(ABC):
 class SGD(Dense):
     """g ← g + λp; v ← μv + g, v_0 = 0; p ← p − lr·v."""
 
-    def __init__(self, groups: Groups, *, lr: float, momentum: float, betas: tuple[float, float]) -> None:
-        super().__init__(groups, lr)
-        self.momentum = momentum
+    def __init__(self, groups: Groups, config: TrainConfig) -> None:
+        super().__init__(groups, config.lr)
+        self.momentum = config.momentum
 
     def fresh(self, p: Tensor) -> dict[str, Tensor]:
         """v, where there is momentum."""
@@ -92,13 +92,13 @@ class SGD(Dense):
 class AdamW(Dense):
     """Adam with decoupled decay; Loshchilov & Hutter (2019).
 
-    m ← β₁m + (1 − β₁)g;  v ← β₂v + (1 − β₂)g²;  p ← p − lr·(m̂/(√v̂ + 10⁻⁸) + λp),
+    m ← β₁m + (1 − β₁)g;  v ← β₂v + (1 − β₂)g²;  p ← p − lr·(m̂/(√v̂ + ε) + λp),
     with m̂ = m/(1 − β₁^t), v̂ = v/(1 − β₂^t).
     """
 
-    def __init__(self, groups: Groups, *, lr: float, momentum: float, betas: tuple[float, float]) -> None:
-        super().__init__(groups, lr)
-        self.betas = betas
+    def __init__(self, groups: Groups, config: TrainConfig) -> None:
+        super().__init__(groups, config.lr)
+        self.betas, self.epsilon = config.betas, config.epsilon
 
     def fresh(self, p: Tensor) -> dict[str, Tensor]:
         """t, m and v."""
@@ -122,25 +122,25 @@ class AdamW(Dense):
             beta1=self.betas[0],
             beta2=self.betas[1],
             weight_decay=decay,
-            eps=_EPSILON,
+            eps=self.epsilon,
             amsgrad=False,
             maximize=False,
         )
 
 
-def sparse_sgd(of: Groups, *, lr: float, momentum: float, betas: tuple[float, float]) -> torch.optim.Optimizer:
+def sparse_sgd(groups: Groups, config: TrainConfig) -> SparseSGD:
     """SGD that touches only the rows used; see `sparse.py`."""
-    if momentum:
-        raise InputError(f"momentum {momentum} with sparse-sgd: a velocity moves every row; expected 0, or sgd")
-    return SparseSGD(of, lr)
+    if config.momentum:
+        raise InputError(f"momentum {config.momentum} with sparse-sgd: a velocity moves every row; expected 0, or sgd")
+    return SparseSGD(groups, config.lr)
 
 
-def adagrad(of: Groups, *, lr: float, momentum: float, betas: tuple[float, float]) -> torch.optim.Optimizer:
+def adagrad(groups: Groups, config: TrainConfig) -> Adagrad:
     """Adagrad that touches only the rows used; see `sparse.py`."""
-    return Adagrad(of, lr)
+    return Adagrad(groups, config.lr)
 
 
-OPTIMISERS: dict[str, Callable[..., Any]] = {
+OPTIMISERS: dict[str, Callable[[Groups, TrainConfig], Any]] = {
     "sgd": SGD,
     "adamw": AdamW,
     "sparse-sgd": sparse_sgd,
