@@ -202,6 +202,16 @@ def test_counts_of_byte_pair_tokens() -> None:
     assert text == "abab cdcd " * 50
 
 
+def test_fractions_of_byte_pair_tokens_are_of_bytes() -> None:
+    text = "".join(chr(97 + i % 7) * (i % 5 + 1) + " " for i in range(300))
+    corpora = build(text, tokenizer=PAIRS, boundary="stream", split="0.37,0.21,rest")
+    parts = [corpora.tokenizer.decode(corpora.part(part).ids) for part in PARTS]
+    last = [len(PAIRS.pieces[corpora.part(part).ids[-1]]) for part in PARTS]
+    assert "".join(parts) == text
+    assert len(parts[0]) - last[0] < round(0.37 * len(text)) <= len(parts[0])
+    assert len(parts[0] + parts[1]) - last[1] < round(0.58 * len(text)) <= len(parts[0] + parts[1])
+
+
 def test_the_vocabulary_comes_from_the_training_part() -> None:
     text = "a b a c a b d d"
     own = build(text, tokenizer="words", boundary="stream", split="4,2,2")

@@ -195,7 +195,7 @@ def _token_at(text: Ids, lengths: NDArray[np.int64], byte: int) -> int:
     for i, block in enumerate(blocks(text)):
         ends = passed + np.cumsum(lengths[block])
         if ends[-1] >= byte:
-            return int(np.searchsorted(ends, byte)) + 1 + i * (1 << 20) if byte > passed else i * (1 << 20)
+            return int(np.searchsorted(ends, byte)) + 1 + i * (1 << 20)
         passed = int(ends[-1])
     return len(text)
 
