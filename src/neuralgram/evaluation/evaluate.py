@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.lm import perplexity
+from neuralgram.text.stats import text_stats
 from neuralgram.text.windows import Corpus
 from neuralgram.textmodel import TextModel
 
@@ -123,28 +124,8 @@ def evaluate(model: TextModel, corpus: Corpus, *, path: str = "", first: int | N
     losses = model.model.score(windows)
     seconds = time.perf_counter() - started
     targets = np.asarray(corpus.ids[windows.start :]).astype(np.int64)
-    unknown = 0 if model.tokenizer.unknown is None else int((targets == model.tokenizer.unknown).sum())
-    count, reason = scored_bytes(model, targets, unknown)
-    return Evaluation(path, model, losses, targets, unknown, count, reason, windows.start, seconds)
-
-
-def scored_bytes(model: TextModel, targets: NDArray[np.int64], unknown: int) -> tuple[int | None, str | None]:
-    """UTF-8 bytes of the scored tokens, or None and the reason why they cannot be known.
-
-    The end of a line stands for its line feed, one byte; the end of a document for nothing.
-    """
-    if model.tokenizer.loses:
-        return None, model.tokenizer.loses
-    if unknown:
-        return None, f"{unknown} tokens are unknown"
-    lengths = [len(piece) for piece in model.tokenizer.pieces]
-    table = np.array([*lengths, 1 if model.boundary == "line" else 0], np.int64)
-    return int(table[targets].sum()), None
-
-
-def comparable(models: Sequence[TextModel]) -> bool:
-    """Whether perplexities of these models can be ranked: one tokenizer and one boundary for all."""
-    return len({(model.tokenizer.hash, model.boundary) for model in models}) <= 1
+    stats = text_stats(model.tokenizer, model.boundary, corpus, windows.start)
+    return Evaluation(path, model, losses, targets, stats.unknown, stats.bytes, stats.lost, windows.start, seconds)
 
 
 def first_scored(models: Sequence[TextModel]) -> int:
