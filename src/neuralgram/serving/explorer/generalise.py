@@ -43,7 +43,7 @@ class Animals:
         self.counting = LongestMatch.fit(ready.train, 4)
         self.sheep = self._id(SHEEP)
         self.distances: list[Distances] = []
-        self._followed: list[int] = []
+        self._followed: list[Snapshot] = []
         self._windows = windows_with(ready.train, context, self.sheep)
         self._total: dict[tuple[tuple[int, ...], int], float] = {}
 
@@ -79,17 +79,17 @@ class Animals:
 
     def follow(self, shots: Sequence[Snapshot]) -> None:
         """Take note of a run's moments so far: distances, and what pulled between one and the next."""
-        if not shots or self._followed[: len(shots)] != [id(shot) for shot in shots[: len(self._followed)]]:
+        known = len(self._followed)
+        if len(shots) < known or any(a is not b for a, b in zip(self._followed, shots, strict=False)):
+            known = 0
             self.distances, self._followed = [], []
             self._total.clear()
-        for before, shot in zip([None, *shots], shots, strict=False):
-            if len(self._followed) and shot.step <= self.distances[-1].step:
-                continue
-            self.distances.append(self._distances(shot))
-            self._followed.append(id(shot))
-            for pull in self.pulls(before) if before is not None else []:
+        for i in range(known, len(shots)):
+            self.distances.append(self._distances(shots[i]))
+            self._followed.append(shots[i])
+            for pull in self.pulls(shots[i - 1]) if i else []:
                 key = (pull.context, pull.target)
-                self._total[key] = self._total.get(key, 0.0) + pull.pull * (shot.step - before.step if before else 0)
+                self._total[key] = self._total.get(key, 0.0) + pull.pull * (shots[i].step - shots[i - 1].step)
 
     def _distances(self, shot: Snapshot) -> Distances:
         C, sheep = shot.embeddings, shot.embeddings[self.sheep]

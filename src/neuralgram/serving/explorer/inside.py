@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from neuralgram.errors import InputError
 from neuralgram.serving.explorer.markup import Numbers, word
 from neuralgram.textmodel import TextModel
-from neuralgram.trace import Section, Trace, trace
-from neuralgram.trace.prediction import place_name
-from neuralgram.trace.words import word_id
+from neuralgram.tracing import Section, Trace, trace
+from neuralgram.tracing.prediction import place_name
+from neuralgram.tracing.words import word_id
 
 _ALL = 32  # vocabularies up to this size are drawn whole, in the order of their ids, which never changes
 _UNITS = 12

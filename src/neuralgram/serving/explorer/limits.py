@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from neuralgram.errors import InputError
 
+_LEAST = 40  # characters of a text of one's own
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -27,9 +29,14 @@ class Limits:
     sessions: int = 64
 
     def check_text(self, text: str) -> None:
-        """Refuse a text that is empty or too long."""
+        """Refuse a text that is empty, too short or too long."""
         if not text.strip():
             raise InputError("an empty text: paste some sentences, or choose one of the samples")
+        if len(text) < _LEAST:
+            raise InputError(
+                f"a text of {len(text)} characters is too short to train on and to hold a tenth of it out: "
+                f"paste at least {_LEAST}, a few sentences"
+            )
         if len(text) > self.characters:
             raise InputError(
                 f"a text of {len(text):,} characters: this page takes up to {self.characters:,}; paste a part of it, "

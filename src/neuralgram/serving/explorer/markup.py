@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuralgram.trace.render import cell, shown_text
-from neuralgram.trace.steps import Formula, Section, Step, number
+from neuralgram.tracing.render import cell, shown_text
+from neuralgram.tracing.steps import Formula, Section, Step, number
 
 _ROWS = 40  # rows of a table that a page shows
 

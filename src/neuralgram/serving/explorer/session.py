@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from neuralgram.errors import InputError
 from neuralgram.serving.explorer.address import Address
@@ -49,18 +50,27 @@ class Session:
         return ready
 
     def start(self) -> Run:
-        """The run of these settings, at its start."""
-        if self.ready is None:
-            self.read(self.settings)
-        if self.run is None and self.ready is not None:
-            run = Run(self.ready, self.settings, self.limits)
-            self.run, self.worker = run, Worker(run)
-            self.worker.pace = self._pace
-            if self.closed:
-                self.worker.close()
+        """The run of these settings, at its start; it is made if it is not there yet."""
         if self.run is None:
-            raise InputError("no text to train on: choose a sample")
-        return self.run
+            ready = self.ready or self.read(self.settings)
+            self._keep(Run(ready, self.settings, self.limits))
+        return cast(Run, self.run)
+
+    def take(self, settings: Settings, own_text: str | None = None) -> Run:
+        """Both: read the text and make its network. Where something is wrong the run so far goes on."""
+        text = self.own_text if own_text is None else own_text
+        ready = prepare(settings, text, self.limits)
+        run = Run(ready, settings, self.limits)
+        self._end()
+        self.settings, self.own_text, self.ready = settings, text, ready
+        self._keep(run)
+        return run
+
+    def _keep(self, run: Run) -> None:
+        self.run, self.worker = run, Worker(run)
+        self.worker.pace = self._pace
+        if self.closed:
+            self.worker.close()
 
     def restore(self, address: Address) -> None:
         """What an address holds, replayed to its step."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.lm import LanguageModel
 from neuralgram.text.windows import as_ids
-from neuralgram.trace.network import Network
+from neuralgram.tracing.network import Network
 
 
 class _Parameter(NamedTuple):

@@ -72,12 +72,12 @@ def _sample(name: str, tokens: str, by_line: bool, context: int, limits: Limits)
 
 def _ready(text: str, tokens: str, by_line: bool, context: int, limits: Limits) -> Ready:
     boundary = "line" if by_line else "stream"
-    options: dict[str, Any] = {"bpe": {"vocab_size": _BPE}, "words": {"split_punctuation": True}}.get(tokens, {})
+    options: dict[str, dict[str, Any]] = {"bpe": {"vocab_size": _BPE}, "words": {"split_punctuation": True}}
     try:
         made = build_corpora(
             [text_document(text)],
             tokenizer=tokens,
-            options=options,
+            options=options.get(tokens, {}),
             boundary=boundary,
             split=_SPLIT,
             vocab_from="all",

@@ -67,13 +67,7 @@ class Why:
             self._pulls = Live()
 
     async def _take(self) -> None:
-        session = self.shell.session
-
-        def make() -> None:
-            session.read(DEFAULTS["animals"])
-            session.start()
-
-        await self.shell.working("making the network …", make)
+        await self.shell.working("making the network …", lambda: self.shell.session.take(DEFAULTS["animals"]))
         self.shell.refresh()
 
     def _other(self, animal: str) -> None:

@@ -144,11 +144,7 @@ class Controls:
         session = self.shell.session
         self.shell.clear()
 
-        def make() -> None:
-            session.read(settings, text)
-            session.start()
-
-        await self.shell.working("making the network …", make)
+        await self.shell.working("making the network …", lambda: session.take(settings, text))
         self._shown = None if session.settings is settings else self._shown
         self.shell.refresh()
 

@@ -11,9 +11,9 @@ from neuralgram.serving.explorer.parts import Live, heading, say
 from neuralgram.serving.explorer.session import FIVE
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.textmodel import TextModel
-from neuralgram.trace import Trace
-from neuralgram.trace.differences import difference_section
-from neuralgram.trace.render import shown_text
+from neuralgram.tracing import Trace
+from neuralgram.tracing.differences import difference_section
+from neuralgram.tracing.render import shown_text
 
 _OPTIONS = 400  # tokens a menu offers; the text field reaches all of them
 

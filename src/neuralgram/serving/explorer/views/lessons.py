@@ -14,7 +14,7 @@ from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.markup import Numbers, formula_html, opened, section_html
 from neuralgram.serving.explorer.parts import Chart, Live, heading, say
 from neuralgram.serving.explorer.shell import Shell
-from neuralgram.trace.steps import number
+from neuralgram.tracing.steps import number
 
 _OPEN = 64  # numbers of a parameter that get a field each
 

@@ -29,7 +29,7 @@ from neuralgram.serving.explorer.vectors import (
 )
 from neuralgram.text.samples.animals import GRAZERS, HUNTERS
 from neuralgram.textmodel import TextModel
-from neuralgram.trace.render import shown_text
+from neuralgram.tracing.render import shown_text
 
 _DRAWN = 120  # tokens on the map, the most frequent and those searched for
 _KINDS = {

@@ -1,0 +1,1 @@
+"""Models as files for other programs and for people."""

@@ -1,0 +1,290 @@
+"""What the views show, without a browser: numbers against the equations written out, figures as published."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from neuralgram.errors import InputError
+from neuralgram.neural.reference import nplm_grads
+from neuralgram.sampling import Sampling
+from neuralgram.serving.explorer.decay import Decay
+from neuralgram.serving.explorer.five import five_words
+from neuralgram.serving.explorer.generalise import Animals
+from neuralgram.serving.explorer.inside import Window, drawing, looked, stages, traced
+from neuralgram.serving.explorer.limits import Limits
+from neuralgram.serving.explorer.markup import Numbers, opened, section_html, word
+from neuralgram.serving.explorer.pulls import pulls, row_gradients, windows_with
+from neuralgram.serving.explorer.reading import LONGEST, candidates, read
+from neuralgram.serving.explorer.run import Run
+from neuralgram.serving.explorer.session import Session
+from neuralgram.serving.explorer.settings import DEFAULTS
+from neuralgram.serving.explorer.texts import prepare
+from neuralgram.serving.explorer.vectors import (
+    Map,
+    by_character,
+    kind_of,
+    neighbours,
+    principal_plane,
+    procrustes,
+    search,
+    to_tsv,
+)
+
+RNG = np.random.default_rng(5)
+
+
+@pytest.fixture(scope="module")
+def animals() -> Session:
+    session = Session()
+    session.read(DEFAULTS["animals"])
+    session.start().run_to(300)
+    return session
+
+
+# ---- inside: FACTS 2b ----
+
+
+@pytest.mark.parametrize(("window", "probability"), [([0, 1], 0.400), ([0, 2], 0.395), ([1, 0], 0.324)])
+def test_the_five_words_have_their_published_probabilities(window: list[int], probability: float):
+    made = traced(five_words(), Window(window, 3, 0.2))
+    assert made.target.probability == pytest.approx(probability, abs=5e-4)
+
+
+def test_the_update_of_the_five_words():
+    made = traced(five_words(), Window([0, 1], 3, 0.2))
+    assert made.update.probability_after == pytest.approx(0.4811, abs=5e-5)
+    numbers = Numbers()
+    html = drawing(made, numbers, 0)
+    shown = {key: value.text for key, value in numbers.values.items()}
+    assert sum(text == "0.4000" for text in shown.values()) >= 1
+    assert all(f'data-n="{key}"' in html for key in shown)
+    for key, value in shown.items():  # every number drawn opens, with the value it shows
+        _, formula = opened(made.all_sections, key.split("|", 1)[1].removesuffix("|x"))
+        assert formula.value == pytest.approx(float(value.replace("−", "-")), abs=5e-5)
+
+
+def test_the_path_has_its_stops_forward_and_back():
+    made = traced(five_words(), Window([0, 1], 3, 0.2))
+    path = stages(made)
+    assert [stop.name for stop in path][:4] == [
+        "words → rows of C",
+        "x → hidden units",
+        "hidden → scores",
+        "scores → probabilities",
+    ]
+    assert path[-1].name == "before → after"
+    assert len(path) == 10
+    difference = made.check("H[0][0]", "C[1][0]", "b[3]")
+    assert max(d.error for d in difference) < 1e-8
+
+
+def test_windows_in_an_address_are_ids_or_words():
+    model = five_words()
+    assert looked(model, "0.2", "3") == ([0, 2], 3)
+    assert looked(model, "the dog", "sat") == ([0, 2], 3)
+    assert looked(model, "", "") == ([], None)
+    for wrong in ("0.9", "0", "the horse"):
+        with pytest.raises(ValueError, match="expected"):
+            looked(model, wrong, "3")
+
+
+def test_a_number_that_is_gone_opens_nothing():
+    made = traced(five_words(), Window([0, 1], 3, 0.2))
+    for key in ("99|0|0", "0|0", "x", "0|0|99|0", ""):
+        assert opened(made.all_sections, key) is None
+
+
+def test_markup_escapes_what_a_text_holds():
+    assert "<b>" not in word("<b>")
+    made = traced(five_words(), Window([0, 1], 3, 0.2))
+    html = section_html(made.sections[0], Numbers(), 'x"><script>')
+    assert "<script>" not in html
+
+
+# ---- vectors ----
+
+
+def test_procrustes_undoes_a_rotation_and_a_reflection():
+    points = RNG.normal(size=(9, 2))
+    for matrix in ([[0.6, -0.8], [0.8, 0.6]], [[-1.0, 0.0], [0.0, 1.0]]):
+        turned = points @ np.array(matrix)
+        assert np.allclose(turned @ procrustes(turned, points), points)
+
+
+def test_the_map_does_not_flip_between_frames():
+    C = RNG.normal(size=(12, 5)) * [3, 2, 1, 1, 1]
+    moving, before = Map(), None
+    for _ in range(30):
+        C = C + 0.02 * RNG.normal(size=C.shape)
+        turn = np.linalg.qr(RNG.normal(size=(5, 5)))[0]  # the axes a decomposition finds are as arbitrary as this
+        frame = moving.frame(C @ turn, range(12))
+        assert before is None or np.abs(frame.xy - before).max() < 0.3
+        before = frame.xy
+    values = np.linalg.eigvalsh(np.cov(C.T))[::-1]
+    plane, share = principal_plane(C - C.mean(axis=0))
+    assert share == pytest.approx(values[:2].sum() / values.sum())
+    assert np.var(plane, axis=0, ddof=1) == pytest.approx(values[:2])
+
+
+def test_two_numbers_are_drawn_as_they_are():
+    C = RNG.normal(size=(6, 2))
+    assert np.allclose(Map().frame(C, range(6)).xy, C - C.mean(axis=0))
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_neighbours_are_those_of_a_plain_loop(metric: str):
+    C = RNG.normal(size=(20, 4))
+
+    def value(i: int) -> float:
+        if metric == "euclidean":
+            return math.dist(C[i], C[7])
+        return float(C[i] @ C[7] / math.sqrt(C[i] @ C[i] * (C[7] @ C[7])))
+
+    order = sorted((i for i in range(20) if i != 7), key=lambda i: value(i) * (1 if metric == "euclidean" else -1))
+    found = neighbours(C, 7, 5, metric)
+    assert [n.id for n in found] == order[:5]
+    assert [n.value for n in found] == pytest.approx([value(i) for i in order[:5]])
+    with pytest.raises(InputError, match="expected one of"):
+        neighbours(C, 7, 5, "near")
+
+
+def test_search_looks_through_the_whole_vocabulary():
+    symbols = [f"word{i}" for i in range(5_000)] + ["Needle", "needles", "a needle"]
+    assert search(symbols, "needle") == [5000, 5001, 5002]
+    assert search(symbols, "absent") == []
+    assert search(symbols, "") == []
+
+
+def test_vowels_and_consonants_are_told_apart_on_characters_only():
+    assert by_character(list("abc e"))
+    assert not by_character(["the", "cat", "sat"])
+    assert [kind_of(c) for c in ("e", "t", " ")] == ["vowel", "consonant", "other"]
+
+
+def test_tsv_holds_every_number_and_escapes_symbols():
+    C = RNG.normal(size=(3, 2)).astype(np.float32)
+    lines = to_tsv(C, ["a", "\t", "\n"].__getitem__).splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["a", "\\t", "\\n"]
+    assert np.array_equal(np.array([[float(x) for x in line.split("\t")[1:]] for line in lines], np.float32), C)
+
+
+# ---- the animals: FACTS 2f ----
+
+
+def test_the_sheep(animals: Session):
+    page = Animals(animals.ready, 3)
+    bars = {bar.word: bar for bar in page.bars(animals.snapshot(), "sheep")}
+    assert page.used("sheep") == "ate the"
+    assert page.used("cow") == "cow ate the"
+    assert bars["fish"].counting + bars["meat"].counting == pytest.approx(0.6, abs=0.03)
+    assert bars["grass"].network + bars["hay"].network > 0.85
+
+
+def test_the_sheep_moves_towards_cow_and_goat(animals: Session):
+    page = Animals(animals.ready, 3)
+    shots = list(animals.run.kept)
+    page.follow(shots[:10])
+    page.follow(shots)
+    assert [d.step for d in page.distances] == [shot.step for shot in shots]
+    assert page.distances[-1].grazers < page.distances[-1].hunters / 2
+    C = shots[-1].embeddings
+    at = {name: int(animals.ready.tokenizer.encode(name)[0]) for name in ("sheep", "cow", "goat")}
+    mean = (math.dist(C[at["sheep"]], C[at["cow"]]) + math.dist(C[at["sheep"]], C[at["goat"]])) / 2
+    assert page.distances[-1].grazers == pytest.approx(mean)
+    assert page.said(page.summed()[0]) == ". the sheep → grazed"
+    again = Animals(animals.ready, 3)
+    again.follow(shots)
+    assert again.distances == page.distances
+    assert again.summed() == page.summed()
+    page.follow(shots[:3])  # rewound
+    assert len(page.distances) == 3
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_pulls_are_the_reference_gradients(animals: Session, direct: bool):
+    settings = replace(DEFAULTS["animals"], direct=direct)
+    shot = Run(animals.ready, settings, Limits()).snapshot()
+    sheep = int(animals.ready.tokenizer.encode("sheep")[0])
+    found = windows_with(animals.ready.train, 3, sheep)
+    w = shot.weights
+    P: dict[str, Any] = {"E": w["emb.weight"], "W1": w["hidden.weight"].T, "b1": w["hidden.bias"]}
+    P |= {"W2": w["out.weight"].T, "b2": w["out.bias"], "W3": w["direct.weight"].T if direct else None}
+    mine = row_gradients(shot, found.contexts, found.targets, sheep)
+    for i in range(len(found.targets)):
+        theirs = nplm_grads(P, found.contexts[i : i + 1], found.targets[i : i + 1])["E"][sheep]
+        assert mine[i] == pytest.approx(theirs, abs=1e-12)
+    towards = shot.embeddings[0]
+    strongest = pulls(shot, found, sheep, towards)[0]
+    direction = (towards - shot.embeddings[sheep]) / np.linalg.norm(towards - shot.embeddings[sheep])
+    i = found.contexts.tolist().index(list(strongest.context))
+    total = len(animals.ready.train) - 3
+    assert strongest.pull == pytest.approx(-float(mine[i] @ direction) * strongest.count / total)
+
+
+def test_windows_with_a_word_are_those_of_a_plain_loop(animals: Session):
+    ids = animals.ready.train.ids.tolist()
+    sheep = int(animals.ready.tokenizer.encode("sheep")[0])
+    plain = Counter(tuple(ids[i : i + 4]) for i in range(len(ids) - 3) if sheep in ids[i : i + 3])
+    found = windows_with(animals.ready.train, 3, sheep)
+    rows = [tuple(row) for row in np.column_stack([found.contexts, found.targets]).tolist()]
+    assert dict(zip(rows, found.counts.tolist(), strict=True)) == dict(plain)
+
+
+# ---- reading ----
+
+
+def test_surprisals_of_network_n_gram_and_mixture(animals: Session):
+    network, counting = animals.network("in training"), animals.counting()
+    text = "the cow ate the hay . the sheep grazed ."
+    found = read(text, network, counting)
+    assert found.names == ("network", "n-gram", "mixture")
+    ids = [int(i) for i in network.tokenizer.encode(text)]
+    last = found.tokens[-1]
+    p = float(np.exp(network.model.log_probs([ids[-4:-1]])[0, ids[-1]]))
+    q = float(np.exp(counting.model.log_probs([ids[-4:-1]])[0, ids[-1]]))
+    assert last.losses == pytest.approx((-math.log(p), -math.log(q), -math.log(0.5 * p + 0.5 * q)))
+    assert text[last.start : last.end] == "."
+    assert found.scored == len(ids) - 3
+    assert found.perplexities[0] == pytest.approx(network.perplexity(text))
+
+
+def test_a_text_too_long_to_read_is_refused(animals: Session):
+    with pytest.raises(InputError, match="reads up to"):
+        read("a" * (LONGEST + 1), animals.network("in training"), None)
+
+
+def test_bars_show_what_temperature_and_top_k_make_of_the_probabilities(animals: Session):
+    network = animals.network("in training")
+    plain = candidates("the cow ate the", network, Sampling())
+    assert all(bar.weight == pytest.approx(bar.probability) for bar in plain)
+    cold = candidates("the cow ate the", network, Sampling(0.5, 2))
+    squares = np.array([bar.probability**2 for bar in plain[:2]])
+    assert [bar.weight for bar in cold[:2]] == pytest.approx(squares / squares.sum())
+    assert all(bar.weight == 0 for bar in cold[2:])
+
+
+# ---- weight decay: FACTS 2g ----
+
+
+def test_the_weight_decay_experiment_starts_from_one_network():
+    made = Decay(Limits())
+    assert made.with_decay.points == made.without.points
+    made.advance()
+    assert made.step == 20
+    outcomes = made.outcomes()
+    assert len(outcomes) == 3
+    assert not outcomes[0].holds  # after 20 updates nothing has been learned yet
+
+
+def test_add_k_is_the_best_of_its_family_on_the_held_out_part():
+    ready = prepare(DEFAULTS["story"], "", Limits())
+    assert ready.vocab_size == 26  # FACTS 2g
+    held_out = ready.held_out(4)
+    assert float(ready.add_k.score(ready.valid.windows(ready.add_k.context, ready.first)).mean()) == ready.add_k_loss
+    assert len(held_out) == len(ready.valid) - ready.first
