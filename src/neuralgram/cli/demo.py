@@ -36,7 +36,7 @@ def command(out: Path, as_json: bool) -> None:
         f"First loss: {found['first_loss']:.4f} nats; log V, what knowing nothing costs: {found['log_v']:.4f}.\n"
     )
     names = {
-        "nplm": "network, 3 characters → 64 tanh units",
+        "nplm": "network, 3 characters → 60 tanh units",
         "add-k": f"best add-k n-gram (n = {found['n']}, k = {found['k']})",
     }
     table(
