@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuralgram.errors import InputError
-from neuralgram.ngram import fit
+from neuralgram.ngram import fit, spill
 from neuralgram.ngram.add_k import AddK, tune
 from neuralgram.ngram.counts import Counts
 from neuralgram.text.windows import Corpus
@@ -58,6 +58,31 @@ def test_counts_of_any_units(units, order):
     expected = naive.counts(corpus.ids.tolist(), order, 4)
     for k in range(1, order + 1):
         assert of_order(counts, k) == {gram: c for gram, c in expected.items() if len(gram) == k and c}
+
+
+@pytest.mark.parametrize("boundary", [None, 29], ids=["stream", "units"])
+@pytest.mark.parametrize("chunk", [1, 7, 100, 2999, 3000])
+def test_counting_on_disk_is_counting_in_memory(boundary, chunk):
+    ids = np.random.default_rng(0).zipf(1.4, 3000) % 30
+    corpus = Corpus(ids if boundary is None else np.append(ids, boundary), 30, boundary)
+    corpus = Corpus(corpus.ids[: 40 * chunk], 30, boundary) if chunk < 100 else corpus
+    whole = Counts.of(corpus, 4)
+    unigrams, higher = spill.orders(corpus, 4, chunk)
+    np.testing.assert_array_equal(unigrams, whole.counts[0])
+    for k, found in enumerate(higher, 2):
+        np.testing.assert_array_equal(found.keys, whole.trie.keys[k - 2])
+        np.testing.assert_array_equal(found.counts, whole.counts[k - 1])
+        np.testing.assert_array_equal(found.suffixes, whole.suffixes[k - 1])
+
+
+def test_a_memory_limit_changes_nothing():
+    ids = np.random.default_rng(0).zipf(1.2, 30000) % 10000
+    corpus = Corpus(ids.astype(np.uint16), 10000)
+    whole, bounded = (fit("modified-kneser-ney", corpus, 3, memory_limit=limit) for limit in (None, 1 << 20))
+    for name, values in whole.state().items():
+        np.testing.assert_array_equal(bounded.state()[name], values)
+    with pytest.raises(InputError, match="memory limit of 5 bytes"):
+        fit("mle", corpus, 2, memory_limit=5)
 
 
 @pytest.mark.parametrize(("corpus", "order"), CASES)

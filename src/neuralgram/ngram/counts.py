@@ -10,12 +10,14 @@ n-grams reach back to `<s>` and no further. A stream has neither: its first toke
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
+from neuralgram.ngram import spill
+from neuralgram.ngram.group import ends, group
 from neuralgram.ngram.trie import Ints, Trie, require_order
 from neuralgram.text.windows import Corpus, as_ids
 
@@ -37,30 +39,19 @@ class Counts:
 
     @classmethod
     def of(cls, corpus: Corpus, order: int, *, memory_limit: int | None = None) -> Counts:
-        """Count the n-grams of orders 1 … `order`."""
+        """Count the n-grams of orders 1 … `order`; with `memory_limit` (bytes) a longer text is counted on disk."""
         require_order(order)
         if not len(corpus):
             raise InputError("the corpus is empty: expected at least one token to count")
-        V = corpus.vocab_size
-        tokens = as_ids(corpus.ids, V)
-        if corpus.boundary is not None:
-            tokens = np.concatenate(([corpus.boundary], tokens))
-        first = np.bincount(tokens, minlength=V)
-        if corpus.boundary is not None:
-            first[corpus.boundary] -= 1
-        keys: list[Ints] = []
-        counts, suffixes = [first], [np.zeros(V, np.int64)]
-        nodes = tokens
-        for k in range(2, order + 1):
-            at = _ends(nodes, tokens, k, corpus.boundary)
-            group = _group(nodes[at - 1] * V + tokens[at])
-            suffixes.append(nodes[at[group.first]])
-            if k < order:
-                nodes = np.full(len(tokens), -1, np.int64)
-                nodes[at] = group.place
-            keys.append(group.keys)
-            counts.append(group.counts)
-        return cls(Trie.of(V, keys), corpus.boundary, tuple(counts), tuple(suffixes))
+        chunk = len(corpus) + 1 if memory_limit is None else spill.chunk_of(memory_limit)
+        if len(corpus) < chunk:
+            unigrams, higher = _in_memory(corpus, order)
+        else:
+            unigrams, higher = spill.orders(corpus, order, chunk)
+        trie = Trie.of(corpus.vocab_size, [found.keys for found in higher])
+        counts = (unigrams, *(found.counts for found in higher))
+        suffixes = (np.zeros(corpus.vocab_size, np.int64), *(found.suffixes for found in higher))
+        return cls(trie, corpus.boundary, counts, suffixes)
 
     @property
     def order(self) -> int:
@@ -84,30 +75,20 @@ class Counts:
         return cls(trie, boundary, tuple(np.asarray(state[f"counts.{k}"], np.int64) for k in range(1, order + 1)))
 
 
-def _ends(nodes: Ints, tokens: Ints, order: int, boundary: int | None) -> Ints:
-    """Where the n-grams of an order end: the one before is there and, if longer than `<s>`, does not end in `</s>`."""
-    known = nodes[:-1] >= 0
-    if boundary is not None and order > 2:
-        known &= tokens[:-1] != boundary
-    return np.flatnonzero(known) + 1
-
-
-class Group(NamedTuple):
-    """Sorted distinct keys [N], how often each occurs [N], where one occurrence is [N]; each asked key's place [M]."""
-
-    keys: Ints
-    counts: Ints
-    first: Ints
-    place: Ints
-
-
-def _group(keys: Ints) -> Group:
-    """Sort `keys` [M] and join equal ones."""
-    turn = np.argsort(keys)
-    ordered = keys[turn]
-    new = np.ones(len(keys), np.bool_)
-    new[1:] = ordered[1:] != ordered[:-1]
-    first = np.flatnonzero(new)
-    place = np.empty(len(keys), np.int64)
-    place[turn] = np.cumsum(new) - 1
-    return Group(ordered[first], np.diff(first, append=len(keys)), turn[first], place)
+def _in_memory(corpus: Corpus, order: int) -> tuple[Ints, list[spill.Order]]:
+    """Unigram counts [V], and the n-grams of orders 2 … `order`."""
+    V = corpus.vocab_size
+    tokens = as_ids(corpus.ids, V)
+    unigrams = np.bincount(tokens, minlength=V)
+    if corpus.boundary is not None:
+        tokens = np.concatenate(([corpus.boundary], tokens))
+    higher: list[spill.Order] = []
+    nodes = tokens
+    for k in range(2, order + 1):
+        at = ends(nodes, tokens, k, corpus.boundary)
+        found = group(nodes[at - 1] * V + tokens[at])
+        higher.append(spill.Order(found.keys, found.counts, nodes[at[found.first]]))
+        if k < order:
+            nodes = np.full(len(tokens), -1, np.int64)
+            nodes[at] = found.place
+    return unigrams, higher
