@@ -123,7 +123,8 @@ class Trainer:
             value.copy_(tensors[f"model.{name}"])
         for name, parameter in self.parameters.items():
             prefix = f"optimizer.{name}."
-            kept = {key.removeprefix(prefix): v.clone() for key, v in tensors.items() if key.startswith(prefix)}
+            saved = {key.removeprefix(prefix): v for key, v in tensors.items() if key.startswith(prefix)}
+            kept = {key: value.to(parameter.device, copy=True) for key, value in saved.items()}
             if kept:
                 self.optimizer.state[parameter] = kept
         if self.average is not None:
