@@ -19,7 +19,14 @@ from neuralgram.training import events
 from neuralgram.training.auto import TextFacts, plan
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.driver import TrainResult
-from neuralgram.training.pipeline import CURVE, ModelSettings, read_settings, train_network, write_settings
+from neuralgram.training.pipeline import (
+    CURVE,
+    ModelSettings,
+    choose_device,
+    read_settings,
+    train_network,
+    write_settings,
+)
 from neuralgram.training.texts import (
     NOT_SETTINGS,
     Say,
@@ -36,6 +43,7 @@ _PLANNED = (
     "steps", "max_time", "batch_size", "optimizer", "schedule", "lr", "momentum", "weight_decay", "clip", "patience",
     "average", "precision", "threads", "seed",
 )  # fmt: skip
+_MANY_LINES, _SHORT_LINE = 100, 40  # names, words, dates: lines that begin and end by themselves
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,9 @@ def train_texts(given: Mapping[str, Any], *, on_event: events.OnEvent = events.i
     """
     out, resume = Path(given["out"]), bool(given.get("resume"))
     run = claim(out, resume=resume, overwrite=bool(given.get("overwrite")))
+    device = given.get("device") or "auto"
     with unless_failed(out, resume):
+        choose_device(device)  # refused before the text is read
         settings = _resumed(run, given) if resume else settle(run, given, say)
         corpora = _corpora(settings, run / "data")
         if not resume:
@@ -85,6 +95,7 @@ def train_texts(given: Mapping[str, Any], *, on_event: events.OnEvent = events.i
         TrainConfig.from_json(training),
         out,
         resume=resume,
+        device=device,
         story=story,
         on_event=on_event,
     )
@@ -114,6 +125,10 @@ def _plan(settings: dict[str, Any], corpora: Corpora, given: Mapping[str, Any], 
     settings["model"] = jsonable(made.model)
     settings["training"] = made.training.to_json()
     settings["reasons"] |= made.reasons
+    text = corpora.info["texts"]["train"]
+    lines, length = text["lines"], text["bytes"] / max(1, text["lines"])
+    if corpora.boundary == "document" and lines >= _MANY_LINES and length < _SHORT_LINE:
+        say(f"hint: {lines} lines of {length:.0f} bytes on average; if each is a unit of its own, --boundary line")
     sizes = {"vocabulary": facts.vocab_size, "training": facts.tokens}
     say(f"{'text':<14} {', '.join(f'{count} {name}' for name, count in sizes.items())} tokens")
     for name, reason in made.reasons.items():

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from neuralgram.errors import InputError
 from neuralgram.evaluation.plots import learning_curve
 from neuralgram.files import write_atomic
 from neuralgram.neural.nplm import NPLM
@@ -57,12 +59,14 @@ def train_network(
     out: Path,
     *,
     resume: bool = False,
+    device: str = "cpu",
     story: dict[str, Any] | None = None,
     references: dict[str, float] | None = None,
     on_event: events.OnEvent = events.ignore,
 ) -> tuple[TextModel, TrainResult]:
     """Train a network on `corpora`, save it in `out` with its learning curve, and give it back.
 
+    device      `cpu`, `cuda`, or `auto`: the GPU where there is one; the model comes back on the processor
     story       what else neuralgram.json is to tell: where the text came from, the command, reasons of settings
     references  label -> nats, drawn as lines in the learning curve
     """
@@ -71,7 +75,7 @@ def train_network(
     model = sizes.build(corpora.vocab_size, config.seed, frequencies)
     identity = {"tokenizer": corpora.tokenizer.hash, "boundary": corpora.boundary}
     result = fit(
-        model,
+        model.to(choose_device(device)),
         corpora.train,
         corpora.valid,
         config,
@@ -80,6 +84,7 @@ def train_network(
         identity=identity,
         on_event=on_event,
     )
+    model.to("cpu")
     story = story or {}
     info = {
         **story,
@@ -92,6 +97,16 @@ def train_network(
     checkpoint.remove(run)
     shutil.rmtree(run / "data", ignore_errors=True)
     return trained, result
+
+
+def choose_device(name: str) -> torch.device:
+    """`cpu`, `cuda` or `auto` as a device; refuses a GPU that is not there."""
+    there = torch.cuda.is_available()
+    if name not in ("auto", "cpu", "cuda") or (name == "cuda" and not there):
+        raise InputError(
+            f"device {name!r}: expected {'auto, cpu or cuda' if there else 'auto or cpu (no GPU is here)'}"
+        )
+    return torch.device("cuda" if there and name != "cpu" else "cpu")
 
 
 def write_settings(run: Path, settings: dict[str, Any]) -> None:
