@@ -47,8 +47,8 @@ MUTANTS = [
     Mutant(
         "the table of products is read outside the graph",
         "neural/first_layer.py",
-        "T_jVh = C_Vm @",
-        "T_jVh = C_Vm.detach() @",
+        "(C_Vm @ H_hX",
+        "(C_Vm.detach() @ H_hX",
         "tests/neural/test_first_layer.py::test_the_table_gives_the_same_layer_and_gradients[options1]",
     ),
     Mutant(

@@ -33,7 +33,7 @@ def test_the_table_gives_the_same_layer_and_gradients(options, monkeypatch):
 def test_it_is_chosen_for_many_windows_of_few_symbols():
     C = torch.zeros(27, 64)
     assert first_layer.table_pays(torch.zeros(227, 16, dtype=torch.int64), C)
-    assert not first_layer.table_pays(torch.zeros(32, 16, dtype=torch.int64), C)
+    assert not first_layer.table_pays(torch.zeros(100, 16, dtype=torch.int64), C)
     assert not first_layer.table_pays(torch.zeros(4096, 4, dtype=torch.int64), torch.zeros(16_383, 64))
     with row_gradients(lambda *_: None):
         assert not first_layer.table_pays(torch.zeros(227, 16, dtype=torch.int64), C)

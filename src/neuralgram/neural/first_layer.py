@@ -14,7 +14,7 @@ from torch import Tensor
 
 from neuralgram.neural.rows import row_sparse
 
-_WINDOWS_PER_SYMBOL = 8  # measured: from here on the table costs less than the plain product,
+_WINDOWS_PER_SYMBOL = 4  # measured: from here on the table costs less than the plain product,
 _LEAST_D_EMB = 24  # provided that a product is long enough to be worth replacing by an addition
 
 
@@ -29,6 +29,7 @@ def first_layer_by_table(ids_Bc: Tensor, C_Vm: Tensor, H_hX: Tensor, d_h: Tensor
     """d + H x [B, h] of the windows `ids_Bc`."""
     (V, m), (h, X) = C_Vm.shape, H_hX.shape
     c = X // m
-    T_jVh = C_Vm @ H_hX.view(h, c, m).permute(1, 2, 0)
+    products_Vhc = (C_Vm @ H_hX.view(h * c, m).t()).view(V, h, c)  # one product: the rows of H hold c blocks of m
+    T_jVh = products_Vhc.permute(2, 0, 1).reshape(c * V, h)
     rows_Bc = ids_Bc + torch.arange(0, c * V, V, device=ids_Bc.device)
-    return F.embedding_bag(rows_Bc, T_jVh.view(c * V, h), mode="sum") + d_h
+    return F.embedding_bag(rows_Bc, T_jVh, mode="sum") + d_h
