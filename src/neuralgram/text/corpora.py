@@ -10,13 +10,14 @@ import inspect
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from neuralgram.errors import InputError, TextError
+from neuralgram.text.documents import Documents
 from neuralgram.text.learning import choose_tokenizer, respool, texts_of
 from neuralgram.text.pieces import unify_line_ends
 from neuralgram.text.sources import Document, Reading, Source, read_documents
@@ -35,6 +36,7 @@ class Corpora:
 
     boundary  `stream`, `line` or `document`; valid, test: None where there is no such part
     info      what the parts were made of: split, seed, and of each text SHA-256, documents, bytes, lines (JSON values)
+    documents   part → where its documents begin, for streams and whole texts built here and not too many documents
     """
 
     tokenizer: Tokenizer
@@ -43,6 +45,7 @@ class Corpora:
     valid: Corpus | None
     test: Corpus | None
     info: dict[str, Any]
+    documents: dict[str, Documents] = field(default_factory=dict)
 
     @property
     def vocab_size(self) -> int:
@@ -186,7 +189,7 @@ class _Builder:
 
     def _parts(self, texts: dict[str, Staged], **how: Any) -> dict[str, Part]:
         if self.split is None:
-            return {name: Part(text.ids, mark=text.mark) for name, text in texts.items()}
+            return {name: Part(text.ids, mark=text.mark, documents=text.places) for name, text in texts.items()}
         return parts_of(texts["train"], self.split, self.seed, **how)
 
 
@@ -220,7 +223,8 @@ def _write(
         tokenizer.save(folder / "tokenizer.json")
         story = {"format": FORMAT, "tokenizer": tokenizer.hash, "parts": list(parts), "info": info}
         write_json(folder / "corpora.json", story)
-    return Corpora(tokenizer, boundary, corpora["train"], corpora.get("valid"), corpora.get("test"), info)
+    places = {name: part.documents for name, part in parts.items() if part.documents is not None}
+    return Corpora(tokenizer, boundary, corpora["train"], corpora.get("valid"), corpora.get("test"), info, places)
 
 
 def load_corpora(folder: str | Path) -> Corpora:

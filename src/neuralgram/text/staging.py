@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import TextError
+from neuralgram.text.documents import DocumentLog, Documents
 from neuralgram.text.sources import Document
 from neuralgram.text.splits import PARTS, Split, assign_units
 from neuralgram.text.store import IdWriter, blocks
@@ -68,6 +69,7 @@ class Staged:
 
     bytes, lines  UTF-8 bytes and line ends of the text
     sha256        of its documents in UTF-8, each followed by the byte FF
+    places        where its documents begin; None where they are too many to remember
     """
 
     ids: Ids
@@ -78,6 +80,7 @@ class Staged:
     bytes: int
     lines: int
     sha256: str
+    places: Documents | None = None
 
     @property
     def tokens(self) -> int:
@@ -93,9 +96,10 @@ def stage(documents: Iterable[Document], reader: Reader, boundary: str, writer: 
     put there if need be, so that nothing is glued together.
     """
     digest, count, size, lines, ends, last = hashlib.sha256(), 0, 0, 0, 0, ""
-    read = reader.lines if boundary == "line" else reader
+    read, places = reader.lines if boundary == "line" else reader, DocumentLog()
     for document in documents:
         count += 1
+        places.begin(document.name, writer.count)
         before, glue = 0, boundary == "stream" and last not in ("", "\n")
         last = "" if boundary != "stream" else last
         for piece in document.pieces:
@@ -116,14 +120,15 @@ def stage(documents: Iterable[Document], reader: Reader, boundary: str, writer: 
             ends += 1
         digest.update(b"\xff")
     units = {"stream": 1, "line": lines + ends, "document": ends}[boundary]
-    return Staged(writer.close(), boundary, reader.mark, count, units, size, lines, digest.hexdigest())
+    facts = (count, units, size, lines, digest.hexdigest(), places.documents())
+    return Staged(writer.close(), boundary, reader.mark, *facts)
 
 
 @dataclass(frozen=True)
 class Part:
     """A part of staged numbers: a stretch, perhaps closed by `closing`, or the units that are `chosen`.
 
-    `table`, where given, turns each number into another.
+    `table`, where given, turns each number into another. `documents` says where those of a stretch begin.
     """
 
     ids: Ids
@@ -131,6 +136,7 @@ class Part:
     mark: int | None = None
     chosen: NDArray[np.bool_] | None = None
     table: NDArray[np.int64] | None = None
+    documents: Documents | None = None
 
     def mapped(self, table: NDArray[np.int64]) -> Part:
         """The same part with table[i] for every number i."""
@@ -174,7 +180,12 @@ def parts_of(
         stops = {name: _token_at(text, lengths, stop) for name, (_, stop) in bounds.items()}
     else:
         stops = {name: stop for name, (_, stop) in split.bounds(len(text), "tokens").items()}
-    return _stretches(text, stops, staged.mark if single else None, line_ends)
+    found = _stretches(text, stops, staged.mark if single else None, line_ends)
+    if single or staged.places is None:
+        return found
+    starts = np.cumsum([0, *(len(part.ids) for part in found.values())])
+    stretches = zip(found.items(), starts[:-1], starts[1:], strict=True)
+    return {n: replace(p, documents=staged.places.within(int(a), int(b))) for (n, p), a, b in stretches}
 
 
 def _stretches(text: Ids, stops: dict[str, int], closing: int | None, line_ends: list[int]) -> dict[str, Part]:
