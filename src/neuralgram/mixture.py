@@ -83,13 +83,13 @@ class Mixture(LanguageModel):
         self.weights = _checked(weights, 1 if bins is None else len(bins), len(self.parts))
 
     @classmethod
-    def learned(cls, parts: Sequence[LanguageModel], valid: Corpus, *, iterations: int = 100) -> Self:
+    def learned(cls, parts: Sequence[LanguageModel], valid: Corpus, *, iterations: int = 1000) -> Self:
         """One weight a part, those that maximise the likelihood of `valid`."""
         return cls(parts, em(_held_out(cls(parts, _equal(parts)), valid), _one_bin(valid, parts), 1, iterations)[0])
 
     @classmethod
     def binned(
-        cls, parts: Sequence[LanguageModel], valid: Corpus, bins: ContextBins | Corpus, *, iterations: int = 100
+        cls, parts: Sequence[LanguageModel], valid: Corpus, bins: ContextBins | Corpus, *, iterations: int = 1000
     ) -> Self:
         """One set of weights for each bin of contexts, fitted to `valid`.
 
@@ -180,8 +180,8 @@ def _checked(weights: ArrayLike, rows: int, columns: int) -> Floats:
         raise InputError(f"weights of shape {array.shape}: expected {expected}, one a part")
     if not (array >= 0).all() or not (np.abs(array.sum(axis=1) - 1) <= 1e-6).all():
         raise InputError(f"weights {array.tolist()[0] if rows == 1 else array.shape}: expected 0 or more, summing to 1")
-    scaled: Floats = array / array.sum(axis=1, keepdims=True)
-    return scaled
+    total = array.sum(axis=1, keepdims=True)
+    return np.where(np.abs(total - 1) > 1e-12, array / total, array)  # weights made here load as they were stored
 
 
 def _equal(parts: Sequence[LanguageModel]) -> Floats:

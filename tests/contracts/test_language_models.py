@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import pickle
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
 
 from neuralgram import ngram
+from neuralgram.mixture import Mixture, Uniform
 from neuralgram.text.windows import Corpus
 
 
@@ -55,17 +57,35 @@ def probes(corpus, length):
     return np.concatenate([seen, random, np.repeat(np.arange(V)[:, None], length, axis=1)])
 
 
+def mixed(name, corpus, order):
+    """Two models of different widths and a floor, mixed in the way `name` says."""
+    parts = [fitted("kneser-ney", corpus, order), fitted("longest-match", corpus, 1), Uniform(corpus.vocab_size)]
+    held_out = Corpus(np.tile(corpus.ids, 5), corpus.vocab_size, corpus.boundary)
+    if name == "mixture-given":
+        return Mixture(parts, [0.5, 0.3, 0.2])
+    return Mixture.learned(parts, held_out) if name == "mixture-learned" else Mixture.binned(parts, held_out, corpus)
+
+
+MIXTURES = ("mixture-given", "mixture-learned", "mixture-binned")
+
+
+@cache
+def made(name, text, order):
+    """The model of that name fitted to that text; models never change, so each is made once."""
+    return mixed(name, CORPORA[text], order) if name in MIXTURES else fitted(name, CORPORA[text], order)
+
+
 ALL = [
     pytest.param(name, text, n, id=f"{name}-{text}-{n}")
-    for name in ngram.ESTIMATORS
+    for name in (*ngram.ESTIMATORS, *MIXTURES)
     for text in CORPORA
-    for n in (1, 2, 4)
+    for n in (1, 3)
 ]
 
 
 @pytest.mark.parametrize(("name", "text", "order"), ALL)
 def test_rows_sum_to_one_and_losses_are_gathered_from_them(name, text, order):
-    model = fitted(name, CORPORA[text], order)
+    model = made(name, text, order)
     contexts = probes(CORPORA[text], model.context)
     rows = model.log_probs(contexts)
     assert rows.dtype == np.float64
@@ -79,30 +99,61 @@ def test_rows_sum_to_one_and_losses_are_gathered_from_them(name, text, order):
 @pytest.mark.parametrize(("name", "text", "order"), ALL)
 def test_a_batch_is_its_rows(name, text, order):
     corpus = CORPORA[text]
-    model = fitted(name, corpus, order)
-    contexts, targets = corpus.windows(model.context).slice(0, 30)
+    model = made(name, text, order)
+    contexts, targets = corpus.windows(model.context).slice(0, 20)
     alone = [model.context_nll(c[None], t[None])[0] for c, t in zip(contexts, targets, strict=True)]
     np.testing.assert_array_equal(model.context_nll(contexts, targets), alone)
-    np.testing.assert_array_equal(model.score(corpus.windows(model.context), 7)[:30], alone)
-    rows = model.log_probs(probes(corpus, model.context))
-    np.testing.assert_array_equal(rows, [model.log_probs(c[None])[0] for c in probes(corpus, model.context)])
+    np.testing.assert_array_equal(model.score(corpus.windows(model.context), 7)[:20], alone)
+    some = probes(corpus, model.context)[::9]
+    np.testing.assert_array_equal(model.log_probs(some), [model.log_probs(c[None])[0] for c in some])
 
 
 @pytest.mark.parametrize(("name", "text", "order"), ALL)
 def test_storing_changes_nothing(name, text, order):
     corpus = CORPORA[text]
-    model = fitted(name, corpus, order)
+    model = made(name, text, order)
     config = json.loads(json.dumps(model.config()))
-    for again in (ngram.from_state(config, model.state()), pickle.loads(pickle.dumps(model))):
+    stored = (
+        Mixture.from_state(config, model.state(), model.parts)
+        if name in MIXTURES
+        else ngram.from_state(config, model.state())
+    )
+    for again in (stored, pickle.loads(pickle.dumps(model))):
         contexts = probes(corpus, model.context)
         np.testing.assert_array_equal(again.log_probs(contexts), model.log_probs(contexts))
         assert (again.vocab_size, again.context, again.boundary) == (corpus.vocab_size, model.context, corpus.boundary)
         assert again.config() == model.config()
 
 
-@pytest.mark.parametrize("name", ngram.ESTIMATORS)
+@pytest.mark.parametrize("name", [*ngram.ESTIMATORS, *MIXTURES])
 def test_texts_are_sampled(name):
-    model = fitted(name, CORPORA["lines"], 3)
+    model = made(name, "lines", 3)
     ids = model.generate([9, 9], 50, seed=1)
     assert len(ids) == 50
     assert ids == model.generate([9, 9], 50, seed=1)
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+@pytest.mark.parametrize("text", CORPORA)
+def test_a_mixture_loses_at_most_the_weighted_mean_of_its_parts(name, text):
+    corpus = CORPORA[text]
+    mixture = made(name, text, 3)
+    contexts = probes(corpus, mixture.context)
+    for target in range(corpus.vocab_size):
+        targets = np.full(len(contexts), target)
+        losses = [part.context_nll(contexts[:, mixture.context - part.context :], targets) for part in mixture.parts]
+        q = 0 if mixture.bins is None else mixture.bins(contexts)
+        with np.errstate(invalid="ignore"):
+            shares = mixture.weights[q] * np.stack(losses, axis=1)
+        bound = np.where(mixture.weights[q] > 0, shares, 0.0).sum(axis=1)
+        assert (mixture.context_nll(contexts, targets) <= bound + 1e-12).all()
+
+
+@pytest.mark.parametrize("name", ngram.ESTIMATORS)
+def test_a_model_mixed_with_itself_is_itself(name):
+    corpus = CORPORA["lines"]
+    model = made(name, "lines", 3)
+    contexts = probes(corpus, 2)
+    np.testing.assert_allclose(
+        Mixture([model, model], [0.3, 0.7]).log_probs(contexts), model.log_probs(contexts), atol=1e-12
+    )

@@ -45,11 +45,14 @@ def _em(components: Floats, bins: Ints, count: int, iterations: int) -> Floats:
     weights = np.full((count, components.shape[1]), 1 / components.shape[1])
     times = np.maximum(np.bincount(bins, minlength=count), 1)[:, None]
     for _ in range(iterations):
+        last = weights
         share = weights[bins] * components
         total = share.sum(axis=1, keepdims=True)
         share = np.where(total > 0, share / np.where(total > 0, total, 1.0), weights[bins])
         weights = np.stack([np.bincount(bins, column, minlength=count) for column in share.T], axis=1) / times
         weights /= np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        if np.abs(weights - last).max() < 1e-9:
+            break
     return weights
 
 
