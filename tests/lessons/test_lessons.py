@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from neuralgram import InputError
+from neuralgram import InputError, NeuralgramError
 from neuralgram.lessons import LESSONS, lesson
 from neuralgram.tracing.names import parse_changes
 
@@ -144,3 +144,38 @@ def test_impossible_changes_are_refused(name: str, change: str, message: str) ->
 def test_unknown_lesson() -> None:
     with pytest.raises(InputError, match="expected one of unit, gates"):
         lesson("nothing")
+
+
+@pytest.mark.slow
+def test_the_animals() -> None:
+    page = lesson("animals").run()
+    assert [check for check in page.checks if not check.holds] == []
+    table = dict(zip(["fish", "meat", "grass", "hay"], page.step("P").value, strict=False))
+    assert table["fish"][2] + table["meat"][2] == pytest.approx(0.6, abs=0.01)
+    assert table["grass"][3] + table["hay"][3] > 0.9
+    assert "≠" not in page.render(80)
+
+
+@pytest.mark.slow
+def test_the_story_with_and_without_weight_decay() -> None:
+    page = lesson("story").run()
+    assert [check for check in page.checks if not check.holds] == []
+    rival, kept, free = page.step("best add-k").value, page.step("held out").value, page.step("held out, none").value
+    assert kept[0] == pytest.approx(26, abs=0.5)
+    assert kept[-1] < rival
+    assert free[-1] > 10 > 2 * rival - 1 > free.min()
+    chart = page.sections[0].chart
+    assert chart is not None
+    assert "best add-k n-gram" in chart.levels
+
+
+def test_log_V() -> None:
+    page = lesson("log-v").run()
+    assert [check for check in page.checks if not check.holds] == []
+    np.testing.assert_allclose(page.step("log V").value, [3.26, 2.77], atol=5e-3)
+    assert (page.step("first loss").value[:, -1] > 20).all()
+
+
+def test_a_rate_that_diverges_is_one_line() -> None:
+    with pytest.raises(NeuralgramError, match="diverged"):
+        lesson("story").run([("lr", 10), ("weight_decay", 1), ("steps", 500)])

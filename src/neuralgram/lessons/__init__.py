@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from neuralgram.errors import InputError
+from neuralgram.lessons.first_loss import LOG_V
 from neuralgram.lessons.lesson import Change, Lesson, Page, Parameter
 from neuralgram.lessons.logic import FOLDING, GATES, XOR
 from neuralgram.lessons.measures import PERPLEXITY, SIZE, SOFTMAX
 from neuralgram.lessons.networks import FIVE_WORDS, THREE_TOKENS
+from neuralgram.lessons.training import ANIMALS, STORY
 from neuralgram.lessons.unit import UNIT
 
 # In the order in which one reads them.
 LESSONS: dict[str, Lesson] = {
-    lesson.name: lesson for lesson in (UNIT, GATES, XOR, FOLDING, SOFTMAX, PERPLEXITY, SIZE, THREE_TOKENS, FIVE_WORDS)
+    lesson.name: lesson
+    for lesson in (
+        UNIT,
+        GATES,
+        XOR,
+        FOLDING,
+        SOFTMAX,
+        PERPLEXITY,
+        SIZE,
+        THREE_TOKENS,
+        FIVE_WORDS,
+        LOG_V,
+        ANIMALS,
+        STORY,
+    )
 }
 
 

@@ -171,6 +171,11 @@ class Page:
         return render.to_html(self.lesson.title, self.sections, subtitle=self.subtitle)
 
 
+def relation(what: str, holds: bool, numbers: str) -> Check:
+    """A check of how numbers stand to each other; `numbers` says it with them filled in."""
+    return Check(what, float(holds), 1.0, 0.0, numbers)
+
+
 def paragraphs(text: str) -> str:
     """Text whose lines were broken in the source, one line a paragraph."""
     return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))

@@ -9,18 +9,20 @@ from numpy.typing import NDArray
 
 from neuralgram.tracing.algebra import given, listed
 from neuralgram.tracing.prediction import Words
-from neuralgram.tracing.steps import Floats, Index, Section, bracketed, number
+from neuralgram.tracing.steps import Floats, Index, Section, number
 
 
 def counting_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) -> list[Section]:
     """What stands behind the probabilities of `words.shown`, for back-off tables and for models that keep counts."""
+    from neuralgram.tracing import backing_off
+
+    if hasattr(lm, "class_of"):
+        return backing_off.class_sections(lm, ids, log_p, words)
     if hasattr(lm, "table"):
-        out = _table_sections(lm, ids, log_p, words)
-    elif any(name.startswith("counts.") for name in (lm.state() if hasattr(lm, "state") else ())):
-        out = _count_sections(lm, ids, log_p, words)
-    else:
-        return [distribution(log_p, words)]
-    return out
+        return backing_off.table_sections(lm.table, lm.config().get("discounts", ()), ids, log_p, words)
+    if any(name.startswith("counts.") for name in (lm.state() if hasattr(lm, "state") else ())):
+        return _count_sections(lm, ids, log_p, words)
+    return [distribution(log_p, words)]
 
 
 def distribution(log_p: Floats, words: Words, title: str = "The distribution") -> Section:
@@ -36,10 +38,11 @@ def distribution(log_p: Floats, words: Words, title: str = "The distribution") -
             rows=words.name,
         ),
     )
-    return Section(title, "", steps, "word", words.shown, _target(words), bars="p")
+    return Section(title, "", steps, "word", words.shown, target_mark(words), bars="p")
 
 
-def _target(words: Words) -> dict[int, str]:
+def target_mark(words: Words) -> dict[int, str]:
+    """The mark beside the target's row."""
     return {} if words.target is None else {words.target: "target"}
 
 
@@ -77,6 +80,8 @@ def _count_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words
         "h",
         marks=_marks(lm, used),
     )
+    if hasattr(lm, "alphas"):
+        return [contexts, _interpolated(lm, ids, log_p, words)]
     return [contexts, _shares(lm, _Counted(joint, total[0].astype(np.float64), used), log_p, words)]
 
 
@@ -102,7 +107,7 @@ def _shares(lm: Any, counts: _Counted, log_p: Floats, words: Words) -> Section:
     elif lm.smoothing in ("mle", "longest-match"):
         equation = "p = c(h w) / c(h)" + (f", mixed with {number(floor)} of 1/V" if floor else "")
     else:
-        equation = "p: every order's c(h w)/c(h), weighted"
+        equation = "p: made of these counts"
     names = [f"after {j}" for j in range(joint.shape[1])]
 
     def explain(index: Index) -> tuple[str, str]:
@@ -120,73 +125,26 @@ def _shares(lm: Any, counts: _Counted, log_p: Floats, words: Words) -> Section:
         given("c(h w)", joint, equation="by words of context", rows=words.name, columns=names),
         listed("p", p, explain, equation=equation, rows=words.name),
     )
-    return Section("Counts to probabilities", "", steps, "word", words.shown, _target(words), bars="p")
+    return Section("Counts to probabilities", "", steps, "word", words.shown, target_mark(words), bars="p")
 
 
-# ---- back-off tables: Kneser–Ney in every form, ARPA files ----
+def _interpolated(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) -> Section:
+    """Every order's relative frequency and its weight in this context's bin."""
+    everything = np.arange(lm.vocab_size)
+    shares, bins = lm.components(np.repeat(ids[None, :], lm.vocab_size, axis=0), everything)
+    alphas = lm.alphas[int(bins[0])]
+    columns = [f"p{i}" for i in range(len(alphas))]
 
-
-def _table_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) -> list[Section]:
-    table = lm.table
-    nodes = table.trie.contexts(ids[None, :])[0]
-    weights = np.ones(lm.context + 1)
-    followers = np.zeros(lm.context + 1)
-    for j in range(lm.context + 1):
-        if j and nodes[j] >= 0:
-            weights[j] = np.exp(table.log_bow[j - 1][nodes[j]])
-        followers[j] = len(table.trie.continuations(j + 1, nodes[j : j + 1]).word)
-    orders = table.longest(np.repeat(ids[None, :], lm.vocab_size, axis=0), np.arange(lm.vocab_size))
-    steps = [
-        given("bow", weights, equation="back-off weight", rows=lambda j: history(ids, j, words)),
-        given("words", followers, equation="how many are listed after it", rows=lambda j: history(ids, j, words)),
-    ]
-    discounts = np.asarray(lm.config().get("discounts", ()), np.float64)
-    if discounts.ndim == 2:
-        columns = ("D1", "D2", "D3+")
-        steps.append(
-            given(
-                "D",
-                discounts[: lm.context + 1],
-                equation="discounts of counts 1, 2, 3 and more, for n-grams one token longer than h",
-                rows=lambda j: history(ids, j, words),
-                columns=columns,
-            )
+    def explain(index: Index) -> tuple[str, str]:
+        filled = " + ".join(
+            f"{number(float(a))}·{number(float(x))}" for a, x in zip(alphas, shares[index[0]], strict=True)
         )
-    marks = {j: "never seen" for j in range(lm.context + 1) if nodes[j] < 0}
-    text = "A context that was never seen has the back-off weight 1: it passes its question on unchanged."
-    contexts = Section("The contexts, short to long", text, tuple(steps), "h", marks=marks)
-    return [contexts, _backed_off(ids, log_p, words, orders, weights)]
+        return "Σ_i α_i·p_i", filled
 
-
-def _backed_off(
-    ids: NDArray[np.int64], log_p: Floats, words: Words, orders: NDArray[np.int64], weights: Floats
-) -> Section:
-    """p of the n-gram each word is read from, times the weights of the longer contexts that did not list it."""
-    p = np.exp(log_p)
-    passed = np.array([float(np.prod(weights[order:])) for order in orders])
-    listed_p = p / passed
     steps = (
-        given("order", orders.astype(np.float64), equation="length of the longest n-gram listed", rows=words.name),
-        given("p(w|h′)", listed_p, equation="its probability in the table", rows=words.name),
-        listed(
-            "weights",
-            passed,
-            lambda index: (
-                " · ".join(f"bow({history(ids, j, words)})" for j in range(len(weights) - 1, orders[index[0]] - 1, -1)),
-                "·".join(bracketed(float(weights[j])) for j in range(len(weights) - 1, orders[index[0]] - 1, -1)),
-            ),
-            equation="back-off weights of the longer contexts, multiplied",
-            rows=words.name,
-        ),
-        listed(
-            "p",
-            p,
-            lambda index: (
-                f"p({words.name(index[0])} | {history(ids, int(orders[index[0]]) - 1, words)}) · weights",
-                f"{number(float(listed_p[index[0]]))}·{number(float(passed[index[0]]))}",
-            ),
-            equation="p = p(w|h′) · weights",
-            rows=words.name,
-        ),
+        given("p_i", shares, equation="p0 = 1/V, then c(h w)/c(h) order by order", rows=words.name, columns=columns),
+        listed("p", np.exp(log_p), explain, equation="p = Σ_i α_i p_i", rows=words.name),
     )
-    return Section("Backing off", "", steps, "word", words.shown, _target(words), bars="p")
+    weights = ", ".join(f"α{i} = {number(float(a))}" for i, a in enumerate(alphas))
+    text = f"How often the whole context occurs puts it into bin {int(bins[0])}; its weights: {weights}."
+    return Section("Interpolation", text, steps, "word", words.shown, target_mark(words), bars="p")

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def weights_of(mixture: Any, ids: NDArray[np.int64]) -> Floats:
     """The weights [parts] a mixture gives its parts after the window `ids`."""
-    return np.asarray(mixture.context_weights(ids[None, :])[0], np.float64)
+    row = 0 if mixture.bins is None else int(mixture.bins(ids[None, :])[0])
+    return np.asarray(mixture.weights[row], np.float64)
 
 
 def mixture_sections(parts: tuple[Part, ...], log_p: Floats, words: Words) -> list[Section]:

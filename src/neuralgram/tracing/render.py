@@ -95,7 +95,7 @@ def _checks(section: Section) -> list[tuple[bool, str]]:
         groups.setdefault(check.what.partition("[")[0], []).append(check)
     out = []
     for name, checks in groups.items():
-        held = [_figure(check.value, check) for check in checks if check.holds]
+        held = [check.relation or _figure(check.value, check) for check in checks if check.holds]
         if held:
             out.append((True, f"✓ {name}: {', '.join(held)}"))
         out += [(False, difference_line(check)) for check in checks if not check.holds]
@@ -104,6 +104,8 @@ def _checks(section: Section) -> list[tuple[bool, str]]:
 
 def difference_line(check: Check) -> str:
     """A figure that came out otherwise, beside the original."""
+    if check.relation:
+        return f"≠ not here: {check.what} ({check.relation})"
     return f"≠ {check.what}: {_figure(check.value, check)} here, {_figure(check.figure, check)} in the original"
 
 

@@ -107,12 +107,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Check:
-    """A computed number beside the figure it is known to have; `tolerance` is absolute."""
+    """A computed number beside the figure it is known to have; `tolerance` is absolute.
+
+    A `relation` is a sentence such as "4.7 < 5.1" in the place of the numbers; value and figure are then 1 for true.
+    """
 
     what: str
     value: float
     figure: float
     tolerance: float
+    relation: str = ""
 
     @property
     def holds(self) -> bool:
@@ -127,6 +131,7 @@ class Check:
             "figure": self.figure,
             "tolerance": self.tolerance,
             "holds": self.holds,
+            "relation": self.relation,
         }
 
 

@@ -1,0 +1,128 @@
+"""Counting models and mixtures: the numbers a trace shows make the probability the model gives."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from neuralgram.lm import LanguageModel
+from neuralgram.ngram import ESTIMATORS, fit
+from neuralgram.text.windows import Corpus
+from neuralgram.tracing import trace
+
+V = 9
+IDS = np.array([1, 2, 3, 8, 1, 2, 4, 8, 5, 2, 3, 8, 1, 2, 3, 4, 8, 6, 2, 3, 8, 5, 2, 4, 4, 8] * 2)
+CORPUS = Corpus(IDS, V, 8)
+OPTIONS: dict[str, dict[str, float]] = {"add-k": {"k": 0.1}}
+CONTEXTS = ([1, 2], [7, 7], [8, 5], [7, 2])
+
+
+def fitted(name: str) -> LanguageModel:
+    needed = dict(OPTIONS.get(name, {}))
+    try:
+        return fit(name, CORPUS, 3, **needed)
+    except ValueError as error:
+        if "held-out" not in str(error) and "valid" not in str(error):
+            pytest.skip(f"{name} asks for more: {error}")
+        return fit(name, CORPUS, 3, valid=CORPUS, **needed)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator_is_explained(name: str) -> None:
+    model = fitted(name)
+    for context in CONTEXTS:
+        made = trace(model, context, target=3)
+        log_p = model.log_probs([context])[0]
+        assert made.kind == "counting"
+        np.testing.assert_allclose(made.step("p").value, np.exp(log_p), atol=1e-12)
+        assert made.target.nats == pytest.approx(-log_p[3])
+        assert made.target.rank == 1 + int((log_p > log_p[3]).sum())
+        json.dumps(made.to_json())
+        assert made.summary in made.render(80)
+        for section in made.all_sections:
+            for step in section.steps:
+                for index in np.ndindex(step.value.shape):
+                    assert step[index].value == step.value[index] or np.isnan(step.value[index])
+
+
+def test_add_k_shows_its_counts() -> None:
+    made = trace(fitted("add-k"), [1, 2], target=3)
+    counts, total = made.step("c(h w)").value, made.step("c(h)").value
+    assert counts[3].tolist() == [list(IDS).count(3), _pairs(2, 3), 4]  # 1 2 3 stands twice in each half
+    assert total[2] == 6
+    assert made.step("p").value[3] == pytest.approx((4 + 0.1) / (6 + 0.1 * V))
+    assert made.formula("p[3]").filled == "(4 + 0.1) / (6 + 0.1·9)"
+
+
+def _pairs(first: int, second: int) -> int:
+    return sum(pair == (first, second) for pair in pairwise(IDS.tolist()))
+
+
+def test_longest_match_says_which_context_it_reads() -> None:
+    made = trace(fitted("longest-match"), [7, 2], target=3)
+    contexts = made.sections[0]
+    assert contexts.marks[1].startswith("← read (order 2)")
+    assert made.formula("p[3]").filled == f"{_pairs(2, 3)} / {list(IDS).count(2)}"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["kneser-ney", "modified-kneser-ney"])
+def test_back_off_multiplies_to_the_probability(name: str) -> None:
+    if name not in ESTIMATORS:
+        pytest.skip(f"{name} is not among the estimators")
+    for context in CONTEXTS:
+        made = trace(fitted(name), context)
+        weights, listed = made.step("weights").value, made.step("p(w|h′)").value
+        np.testing.assert_allclose(weights * listed, made.step("p").value, rtol=1e-12)
+        orders, bow = made.step("order").value, made.step("bow").value
+        for word in range(V):
+            assert weights[word] == pytest.approx(np.prod(bow[int(orders[word]) :]))
+        assert made.step("D").value.shape == (3, 3)
+
+
+def test_a_model_of_no_known_kind_shows_its_distribution() -> None:
+    class Uniform(LanguageModel):
+        vocab_size, context = 4, 1
+
+        def log_probs(self, contexts: object) -> np.ndarray:
+            return np.full((len(self.check_windows(contexts)), 4), -np.log(4))
+
+        def context_nll(self, contexts: object, targets: object) -> np.ndarray:
+            return np.full(len(self.check_windows(contexts, targets)), np.log(4))
+
+    made = trace(Uniform(), [2], target=1)
+    assert made.kind == "model"
+    assert made.target.bits == pytest.approx(2)
+    assert made.update is None
+
+
+def test_a_mixture_shows_its_parts_and_weights() -> None:
+    from neuralgram.mixture import Mixture
+
+    parts = [fit("add-k", CORPUS, 2, k=0.5), fit("longest-match", CORPUS, 3)]
+    mixture = Mixture(parts, [0.25, 0.75])
+    made = trace(mixture, [1, 2], target=3)
+    assert made.kind == "mixture"
+    assert [part.weight for part in made.parts] == [0.25, 0.75]
+    one, two = (float(np.exp(part.log_probs([[1, 2][2 - part.context :]])[0, 3])) for part in parts)
+    assert made.target.probability == pytest.approx(0.25 * one + 0.75 * two)
+    assert made.step("p_i").value[3].tolist() == pytest.approx([one, two])
+    assert made.formula("p[3]").filled.startswith("0.25·")
+    assert [part["weight"] for part in made.to_json()["parts"]] == [0.25, 0.75]
+    assert "The mixture" in made.render(80)
+
+
+def test_a_binned_mixture_shows_the_weights_of_its_bin() -> None:
+    from neuralgram.mixture import Mixture
+
+    parts = [fit("add-k", CORPUS, 2, k=0.5), fit("longest-match", CORPUS, 3, floor=0.1)]
+    mixture = Mixture.binned(parts, CORPUS, CORPUS)
+    for context in ([1, 2], [7, 7]):
+        made = trace(mixture, context)
+        shares = [np.exp(part.trace.log_p) for part in made.parts]
+        total = sum(part.weight * share for part, share in zip(made.parts, shares, strict=True))
+        np.testing.assert_allclose(total, np.exp(mixture.log_probs([context])[0]), atol=1e-12)
