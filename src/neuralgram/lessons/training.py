@@ -161,9 +161,20 @@ def _perplexities(v: Values, sample: Sample, decay: float) -> tuple[Floats, Floa
     seen, unseen = [], []
     for stop in _looks(int(v["steps"])):
         _run_to(trainer, stop)
-        seen.append(math.exp(float(model.score(sample.train.windows(4)).mean())))
-        unseen.append(math.exp(float(model.score(sample.held_out.windows(4)).mean())))
+        seen.append(_perplexity(model, sample.train, stop, float(v["lr"])))
+        unseen.append(_perplexity(model, sample.held_out, stop, float(v["lr"])))
     return np.array(seen), np.array(unseen)
+
+
+def _perplexity(model: NPLM, corpus: Corpus, step: int, lr: float) -> float:
+    """exp of the mean loss; a run that lost itself is a `DivergedError`."""
+    from neuralgram.training.loop import diverged
+
+    losses = model.score(corpus.windows(model.context))
+    mean = float(losses.mean())
+    if not mean < 700:  # exp overflows soon after, and NaN is no number below it
+        raise diverged(mean, step, lr)
+    return math.exp(mean)
 
 
 def _story(v: Values) -> list[Section]:
