@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuralgram.cli.common import emit, figure, json_option, reading_options, say, table
+from neuralgram.cli.common import emit, json_option, reading_options, say, table
 
 if TYPE_CHECKING:
     from neuralgram.evaluation.compare import Ranked
+    from neuralgram.evaluation.texts import Ranking
 
 
 @click.command("eval")
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 )
 @reading_options
 @click.option("--tokens", is_flag=True, help="The loss of every token as well.")
+@click.option("--markdown", is_flag=True, help="The whole comparison as Markdown, with where the models differ.")
+@click.option("--picture", type=click.Path(path_type=Path), help="Draw the comparison into this PNG file.")
 @json_option
 def command(
     paths: tuple[str, ...],
@@ -32,6 +35,8 @@ def command(
     encoding: str,
     errors: str,
     tokens: bool,
+    markdown: bool,
+    picture: Path | None,
     as_json: bool,
 ) -> None:
     """Perplexity of TEXT under each MODEL. The last argument is the text, as the last of `cp` is the target.
@@ -39,19 +44,29 @@ def command(
     Perplexity is exp(total nats / scored tokens). Models over different tokenizers are never ranked against each
     other; their bits per byte can be compared where tokenizing lost no bytes.
     """
+    from neuralgram.evaluation import report
     from neuralgram.evaluation.texts import Reading, evaluate_texts
     from neuralgram.textmodel import load
 
+    if markdown and as_json:
+        raise click.UsageError("--markdown and --json: expected one of the two")
+    if picture is not None and picture.suffix.lower() != ".png":
+        raise click.UsageError(f"--picture {picture}: expected a name that ends in .png")
     models, texts = _sort_arguments(paths, more)
     loaded = [load(path) for path in models]
     rankings = evaluate_texts(loaded, Reading(texts, part, field, encoding, errors))
+    drawn = _draw(rankings, picture) if picture is not None else []
     if as_json:
-        emit({"models": [_record(row, tokens) for ranking in rankings for row in ranking], "unit": "nats"})
-        return
-    for ranking in rankings:
-        _print(ranking, tokens)
-    if len(rankings) > 1:
-        say("Models over different tokenizers or boundaries score different tokens: their perplexities are not ranked.")
+        emit(_record(rankings, tokens) | {"pictures": drawn})
+    elif markdown:
+        print(report.markdown(rankings), end="")
+    else:
+        for ranking in rankings:
+            _print(ranking.rows, tokens)
+        if len(rankings) > 1:
+            say(report.APART)
+    for path in drawn:
+        say(f"picture {path}")
 
 
 def _sort_arguments(paths: tuple[str, ...], more: tuple[str, ...]) -> tuple[list[str], list[str]]:
@@ -64,56 +79,54 @@ def _sort_arguments(paths: tuple[str, ...], more: tuple[str, ...]) -> tuple[list
     return list(paths[:-1]), [paths[-1], *more]
 
 
-def _record(row: Ranked, tokens: bool) -> dict[str, Any]:
-    record = row.evaluation.to_json()
-    record["difference"] = row.difference._asdict() if row.difference else None
+def _record(rankings: list[Ranking], tokens: bool) -> dict[str, Any]:
+    """`models` of all rankings, each ranking's one after another, and the `rankings` with where their models differ."""
+    from neuralgram.evaluation import report
+
+    made = [report.to_json(ranking) for ranking in rankings]
     if tokens:
-        record["per_token"] = row.evaluation.token_records()
-    return record
+        for ranking, found in zip(rankings, made, strict=True):
+            for row, record in zip(ranking.rows, found["models"], strict=True):
+                record["per_token"] = row.evaluation.token_records()
+    compared = [found for found in made if len(found["models"]) > 1]
+    every = [record for found in made for record in found["models"]]
+    return {"models": every, "unit": "nats", "rankings": [_by_path(found) for found in compared]}
 
 
-def _print(ranking: list[Ranked], tokens: bool) -> None:
-    rows = []
-    for evaluation, difference in ranking:
-        record = evaluation.to_json()
-        rows.append(
-            [
-                evaluation.path,
-                figure(record["perplexity"]),
-                figure(record["nats_per_token"]),
-                _difference(difference),
-                figure(record["bits_per_byte"]),
-                f"{evaluation.tokens:,}".replace(",", " "),
-                f"{100 * record['unknown_rate']:.2f}%",
-                figure(record["tokens_per_second"], 3),
-            ]
-        )
-    headers = [
-        "model",
-        "perplexity",
-        "nats/token",
-        "to the first (95%)",
-        "bits/byte",
-        "tokens",
-        "unknown",
-        "tokens/s",
-    ]
-    if len(ranking) == 1:
-        headers.pop(3)
-        rows = [[*row[:3], *row[4:]] for row in rows]
-    table(headers, rows)
-    first = ranking[0].evaluation
-    if first.bits_per_byte is None:
-        say(f"No bits per byte: {first.bytes_reason}.")
-    if tokens:
-        for record in first.token_records() if len(ranking) == 1 else []:
+def _by_path(found: dict[str, Any]) -> dict[str, Any]:
+    return {**found, "models": [record["path"] for record in found["models"]]}
+
+
+def _draw(rankings: list[Ranking], picture: Path) -> list[str]:
+    """One picture a ranking: FILE.png, then FILE-2.png, …"""
+    from neuralgram.evaluation import report
+    from neuralgram.evaluation.plots import Bar, comparison
+    from neuralgram.evaluation.where import Breakdown
+
+    drawn = []
+    for i, ranking in enumerate(rankings):
+        path = picture if i == 0 else picture.with_stem(f"{picture.stem}-{i + 1}")
+        bars = [
+            Bar(name, row.evaluation.perplexity, row.seeds.sd_perplexity if row.seeds else None)
+            for name, row in zip(report.names(ranking.rows), ranking.rows, strict=True)
+        ]
+        found = report.breakdowns(ranking) if len(bars) > 1 else []
+        drawn.append(str(comparison(bars, [b for b in found if isinstance(b, Breakdown)], path)))
+    return drawn
+
+
+def _print(rows: list[Ranked], tokens: bool) -> None:
+    from neuralgram.evaluation import report
+
+    headers, made = ["model", *report.HEADERS], [[row.evaluation.path, *report.cells(row)] for row in rows]
+    if len(rows) == 1:
+        place = headers.index("to the first, nats (95%)")
+        headers, made = headers[:place] + headers[place + 1 :], [row[:place] + row[place + 1 :] for row in made]
+    table(headers, made)
+    for line in report.legend(rows):
+        say(line)
+    if tokens and len(rows) > 1:
+        say("Token by token with several models: use --json.")
+    elif tokens:
+        for record in rows[0].evaluation.token_records():
             print(f"{record['token']!r}\t{record['id']}\t{record['nats']:.6f}")
-        if len(ranking) > 1:
-            say("Token by token with several models: use --json.")
-
-
-def _difference(difference: Any) -> str:
-    if difference is None:
-        return "–"
-    undecided = "" if difference.decided else " (undecided)"
-    return f"{difference.nats:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]{undecided}"

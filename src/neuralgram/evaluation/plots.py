@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from neuralgram.evaluation.where import Breakdown
+
+_LABELLED = 30  # groups: more labels than that cannot be read
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 
 
@@ -42,6 +45,64 @@ def learning_curve(
     axes.set(xlabel="step", ylabel="loss, nats per token")
     axes.legend(loc="upper right", framealpha=1, edgecolor="none", bbox_to_anchor=(1, 0.93))
     return _save(figure, path)
+
+
+def comparison(bars: Sequence[Bar], breakdowns: Sequence[Breakdown], path: Path, *, title: str = "perplexity") -> Path:
+    """Draw models as bars of perplexity, and below them where they differ, into `path` (PNG).
+
+    breakdowns  lines of nats per token; what has more than 30 groups is drawn in order, without their labels
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = 1 + len(breakdowns)
+    figure = Figure(figsize=(9, 1.4 + 0.34 * len(bars) + 3.2 * len(breakdowns)), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    heights = [1.0 + 0.34 * len(bars)] + [3.2] * len(breakdowns)
+    axes = figure.subplots(rows, 1, squeeze=False, height_ratios=heights)[:, 0]
+    _bars(axes[0], bars, title)
+    for panel, found in zip(axes[1:], breakdowns, strict=True):
+        _lines(panel, found, [bar.name for bar in bars])
+    return _save(figure, path)
+
+
+class Bar(NamedTuple):
+    """A model's figure, how far chance moves it (None: not known), and another figure to show beside it."""
+
+    name: str
+    value: float
+    spread: float | None = None
+    beside: float | None = None
+
+
+def _bars(axes: Any, bars: Sequence[Bar], title: str) -> None:
+    places = range(len(bars))
+    values = [bar.value if math.isfinite(bar.value) else 0.0 for bar in bars]
+    axes.barh(places, values, color=BLUE, height=0.6, xerr=[bar.spread or 0.0 for bar in bars], ecolor=GREY)
+    beside = [(bar.beside, place) for place, bar in zip(places, bars, strict=True) if bar.beside is not None]
+    if beside:
+        axes.plot(*zip(*beside, strict=True), "D", color=ORANGE, ms=5, label="the paper's")
+        axes.legend(loc="lower right", frameon=False)
+    for place, bar in zip(places, bars, strict=True):
+        axes.annotate(f" {bar.value:.4g}", (0, place), va="center", color="white", fontsize=8)
+    axes.set_yticks(list(places), [bar.name for bar in bars], fontsize=8)
+    axes.invert_yaxis()
+    axes.set(xlabel=title)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _lines(axes: Any, found: Breakdown, names: Sequence[str]) -> None:
+    places = list(range(len(found.labels)))
+    colours = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", GREY)
+    for i, (name, means) in enumerate(zip(names, found.nats, strict=True)):
+        axes.plot(places, means, color=colours[i % len(colours)], ls=("-", "--", ":")[i // 7 % 3], marker="o", ms=3,
+                  lw=1.2, label=name)  # fmt: skip
+    few = len(places) <= _LABELLED
+    axes.set_xticks(places if few else [], found.labels if few else [], fontsize=8)
+    axes.set(xlabel=found.title, ylabel="nats per token")
+    axes.legend(fontsize=7, frameon=False)
+    axes.grid(axis="y", color="#dddddd", lw=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _figure() -> tuple[Any, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ from neuralgram.errors import InputError
 from neuralgram.evaluation.compare import Ranked, rank
 from neuralgram.evaluation.evaluate import evaluate, first_scored
 from neuralgram.text.corpora import build_corpora
+from neuralgram.text.documents import Documents
+from neuralgram.text.store import blocks
 from neuralgram.text.windows import Corpus
 from neuralgram.textmodel import TextModel
-
-Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -31,23 +32,54 @@ class Reading:
     errors: str = "strict"
 
 
-def evaluate_texts(models: Sequence[TextModel], reading: Reading) -> list[list[Ranked]]:
-    """One ranking, best first, for each group of models that share tokenizer and boundary (and, with a part, split).
+@dataclass(frozen=True)
+class TextPart:
+    """What is scored: the ids, and where the documents of a stream begin in them."""
+
+    corpus: Corpus
+    documents: Documents | None
+
+    @property
+    def key(self) -> str:
+        """A digest of the ids: equal for parts that are the same tokens."""
+        digest = hashlib.sha256()
+        for block in blocks(self.corpus.ids):
+            digest.update(block.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Models over the same tokens, best first, and the text they scored."""
+
+    rows: list[Ranked]
+    text: TextPart
+
+
+def evaluate_texts(models: Sequence[TextModel], reading: Reading) -> list[Ranking]:
+    """One ranking, best first, for each group of models that share tokenizer, boundary and the tokens scored.
 
     Within a group a stream is scored from the largest window on, so that all score the same tokens.
     """
-    groups: dict[tuple[Any, ...], list[TextModel]] = {}
+    texts: dict[tuple[Any, ...], TextPart] = {}
+    groups: dict[tuple[Any, ...], tuple[TextPart, list[TextModel]]] = {}
     for model in models:
-        groups.setdefault(_group(model, reading.part), []).append(model)
-    rankings = []
-    for members in groups.values():
-        corpus = text_corpus(members[0], reading)
-        first = None if members[0].boundary_id is not None else first_scored(members)
-        rankings.append(rank([evaluate(m, corpus, path=str(m.path or m.model), first=first) for m in members]))
-    return rankings
+        how = _how(model, reading.part)
+        text = texts.get(how)
+        if text is None:
+            text = texts[how] = text_part(model, reading)
+        same = (model.tokenizer.hash, model.boundary, text.key)
+        groups.setdefault(same, (text, []))[1].append(model)
+    return [_ranking(members, text) for text, members in groups.values()]
 
 
-def text_corpus(model: TextModel, reading: Reading) -> Corpus:
+def _ranking(models: Sequence[TextModel], text: TextPart) -> Ranking:
+    first = None if models[0].boundary_id is not None else first_scored(models)
+    evaluations = [evaluate(m, text.corpus, path=str(m.path or m.model), first=first) for m in models]
+    return Ranking(rank(evaluations, documents=text.documents), text)
+
+
+def text_part(model: TextModel, reading: Reading) -> TextPart:
     """The text as the model reads it: all of it, or one part of the split the model was trained with."""
     data = model.info.get("data", {})
     how: dict[str, Any] = {}
@@ -67,18 +99,19 @@ def text_corpus(model: TextModel, reading: Reading) -> Corpus:
         errors=reading.errors,
         **how,
     )
-    if reading.part is None:
-        return corpora.train
-    trained, given = (facts["texts"]["train"]["sha256"] for facts in (data, corpora.info))
-    if trained != given:
-        raise InputError(
-            f"--part {reading.part}: not the text {model.path} was trained on (SHA-256 {given[:12]}…, "
-            f"expected {trained[:12]}…); give that text, or leave --part out"
-        )
-    return corpora.part(reading.part)
+    name = reading.part or "train"
+    if reading.part is not None:
+        trained, given = (facts["texts"]["train"]["sha256"] for facts in (data, corpora.info))
+        if trained != given:
+            raise InputError(
+                f"--part {reading.part}: not the text {model.path} was trained on (SHA-256 {given[:12]}…, "
+                f"expected {trained[:12]}…); give that text, or leave --part out"
+            )
+    return TextPart(corpora.part(name), corpora.documents.get(name))
 
 
-def _group(model: TextModel, part: str | None) -> tuple[Any, ...]:
+def _how(model: TextModel, part: str | None) -> tuple[Any, ...]:
+    """What decides the tokens scored: with a part also the split, its seed and the text that was trained on."""
     data = model.info.get("data", {})
-    split = (data.get("split"), data.get("seed")) if part is not None else None
+    split = (data.get("split"), data.get("seed"), str(data.get("texts"))) if part is not None else None
     return model.tokenizer.hash, model.boundary, split
