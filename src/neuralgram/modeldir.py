@@ -35,6 +35,7 @@ KINDS = {
     "nplm": "neuralgram.neural.nplm:NPLM",
     "ngram": "neuralgram.ngram:from_state",
     "mixture": "neuralgram.mixture:Mixture",
+    "uniform": "neuralgram.mixture:Uniform",
 }
 _CONTRACT_KEYS = {"tl_arch", "vocab_size", "tl_context", "tl_d_emb", "hidden_size", "tl_direct"}
 

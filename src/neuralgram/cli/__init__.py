@@ -11,6 +11,7 @@ import click
 COMMANDS = {
     "train": "Train a model on text: `train nplm`, `train ngram`.",
     "eval": "Perplexity of a text under one or several models, side by side.",
+    "mix": "A weighted mean of models: given weights, learned ones, or one set for each bin of contexts.",
     "predict": "The likeliest next tokens after a context.",
     "generate": "Continue a prompt; streams.",
     "info": "What a model directory holds and where it came from.",

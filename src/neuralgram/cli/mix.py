@@ -1,0 +1,56 @@
+"""`neuralgram mix MODEL MODEL… --out DIR`: a weighted mean of models, which is a model itself."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neuralgram.cli.common import emit, figure, json_option, reading_options, say, table
+
+
+@click.command("mix")
+@click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The model directory to write.")
+@click.option("--overwrite", is_flag=True, help="Replace what --out holds.")
+@click.option(
+    "--weights",
+    default="learned",
+    show_default=True,
+    help="One number a part, such as 0.5,0.5; learned: the best for --valid; binned: the best for each bin of "
+    "contexts by how often they occur in training.",
+)
+@click.option("--valid", multiple=True, metavar="TEXT", help="Held-out text the weights are fitted to.")
+@click.option(
+    "--part",
+    type=click.Choice(["valid", "test"]),
+    help="Only this part of --valid, by the split the first model was trained with.",
+)
+@click.option("--train", multiple=True, metavar="TEXT", help="The training text, for binned weights without --part.")
+@click.option("--uniform", is_flag=True, help="A further part, the last: every token with 1/V.")
+@reading_options
+@json_option
+def command(as_json: bool, **given: Any) -> None:
+    """Mix models of one tokenizer and boundary: P = Σ λ_k P_k. The mixture can be evaluated, sampled, served, and
+    mixed again; its loss on any token is at most the weighted mean of its parts' losses.
+
+    Weights are fitted by expectation–maximisation. Held-out text that fits them is no test of them any more.
+    """
+    from neuralgram.training.mixing import mix_models
+
+    given["command"] = shlex.join(["neuralgram", *sys.argv[1:]])
+    given["models"] = list(given["models"])
+    record = mix_models(given)
+    if as_json:
+        emit(record)
+        return
+    weights = record["weights"]
+    columns = ["weight"] if len(weights) == 1 else [f"bin {q}" for q in range(len(weights))]
+    table(["part", *columns], [[part, *(f"{row[k]:.4f}" for row in weights)] for k, part in enumerate(record["parts"])])
+    if record["valid"]:
+        marked = " (weights fitted on it)" if record["weights_fitted_on_valid"] else ""
+        say(f"held-out perplexity  {figure(record['valid']['perplexity'], 5)}{marked}")
+    print(f"model  {record['path']}")

@@ -1,0 +1,128 @@
+"""`mix`: weights and perplexities against sums worked out from the parts, the saved mixture, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+import neuralgram as ng
+from neuralgram.cli import main
+
+TEXT = "the cat sat on the mat and the dog sat on the log while the cat saw the dog run to the mat\n" * 12
+HELD_OUT = "the dog sat on the mat and the cat ran to the log\n" * 3
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return stopped.value.code or 0, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mix")
+    (folder / "text.txt").write_text(TEXT)
+    (folder / "held-out.txt").write_text(HELD_OUT)
+    for name, options in {
+        "one": ["--order", "1"],
+        "three": ["--order", "3"],
+        "words": ["--tokenizer", "words"],
+        "lines": ["--boundary", "line", "--tokenizer", folder / "one" / "tokenizer.json"],
+    }.items():
+        arguments = ["--order", "2", "--tokenizer", "chars", "--split", "0.8,0.1,0.1", *options]
+        with pytest.raises(SystemExit) as stopped:
+            main([str(a) for a in ("train", "ngram", folder / "text.txt", "--out", folder / name, *arguments)])
+        assert not stopped.value.code
+    return folder
+
+
+def parts_losses(folder, text):
+    models = [ng.load(folder / name) for name in ("one", "three")]
+    corpus = models[0].corpus(text)
+    return np.stack([m.model.score(corpus.windows(m.model.context)) for m in models])
+
+
+def test_given_weights_make_the_weighted_mean(run, folder, tmp_path):
+    code, out, _ = run(
+        "mix", folder / "one", folder / "three", "--out", tmp_path / "m", "--weights", "0.25,0.75",
+        "--valid", folder / "held-out.txt", "--json",
+    )  # fmt: skip
+    made = json.loads(out)
+    p = np.exp(-parts_losses(folder, HELD_OUT))
+    expected = -np.log(0.25 * p[0] + 0.75 * p[1]).mean()
+    assert code == 0
+    assert made["valid"]["nats_per_token"] == pytest.approx(expected)
+    assert made["weights_fitted_on_valid"] is False
+    assert ng.load(tmp_path / "m").perplexity(HELD_OUT) == pytest.approx(
+        np.exp(expected)
+    )  # loaded again with its parts
+
+
+def test_learned_weights_are_the_best_of_all_and_a_uniform_floor_may_be_a_part(run, folder, tmp_path):
+    arguments = ["mix", folder / "one", folder / "three", "--out", tmp_path / "m", "--uniform", "--json"]
+    _, out, _ = run(*arguments, "--valid", folder / "held-out.txt")
+    made = json.loads(out)
+    [weights] = made["weights"]
+    assert made["parts"][-1] == "uniform"
+    assert made["weights_fitted_on_valid"] is True
+    V = ng.load(folder / "one").model.vocab_size
+    p = np.exp(-parts_losses(folder, HELD_OUT))
+    grid = [(a, b, 1 - a - b) for a in np.linspace(0, 1, 41) for b in np.linspace(0, 1 - a, 41)]
+    best = min(-np.log(a * p[0] + b * p[1] + max(c, 0) / V + 1e-300).mean() for a, b, c in grid)
+    assert sum(weights) == pytest.approx(1)
+    assert made["valid"]["nats_per_token"] <= best + 1e-3
+    assert made["valid"]["nats_per_token"] >= best - 5e-3
+
+
+def test_weights_by_bins_of_contexts_from_the_split_the_model_was_trained_with(run, folder, tmp_path):
+    arguments = ["mix", folder / "one", folder / "three", "--valid", folder / "text.txt", "--part", "valid", "--json"]
+    _, out, _ = run(*arguments, "--weights", "binned", "--out", tmp_path / "binned")
+    binned = json.loads(out)
+    _, out, _ = run(*arguments, "--weights", "learned", "--out", tmp_path / "learned")
+    learned = json.loads(out)
+    assert len(binned["weights"]) > 1
+    assert binned["valid"]["nats"] <= learned["valid"]["nats"] + 1e-6
+    _, out, _ = run("eval", tmp_path / "binned", folder / "text.txt", "--part", "valid", "--json")
+    assert json.loads(out)["models"][0]["nats"] == pytest.approx(binned["valid"]["nats"])
+
+
+def test_a_mixture_can_be_mixed_again(run, folder, tmp_path):
+    run("mix", folder / "one", folder / "three", "--out", tmp_path / "a", "--weights", "0.5,0.5")
+    run("mix", tmp_path / "a", folder / "three", "--out", tmp_path / "b", "--weights", "0.4,0.6")
+    p = np.exp(-parts_losses(folder, HELD_OUT))
+    expected = np.exp(-np.log(0.2 * p[0] + 0.8 * p[1]).mean())
+    assert ng.load(tmp_path / "b").perplexity(HELD_OUT) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("others", "message"),
+    [
+        (["words", "--weights", "0.5,0.5"], "different tokenizers"),
+        (["lines", "--weights", "0.5,0.5"], "boundary 'document'"),
+        (["three"], "give it with --valid"),
+        (["three", "--weights", "0.5,0.4,0.1"], "3 numbers, expected 2"),
+        (["three", "--weights", "0.5,x"], "such as 0.5,0.5"),
+        (["three", "--weights", "0.9,0.9"], "summing to 1"),
+        (["three", "--weights", "binned", "--valid", "{text}"], "give it with --train"),
+    ],
+)
+def test_what_cannot_be_mixed_is_refused_in_one_line(run, folder, tmp_path, others, message):
+    given = [folder / others[0], *(option.format(text=folder / "held-out.txt") for option in others[1:])]
+    code, out, err = run("mix", folder / "one", *given, "--out", tmp_path / "m")
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "m").exists()
+
+
+def test_what_is_there_is_kept_unless_told_otherwise(run, folder, tmp_path):
+    (tmp_path / "keep").write_text("mine")
+    arguments = ["mix", folder / "one", folder / "three", "--out", tmp_path, "--weights", "0.5,0.5"]
+    code, _, err = run(*arguments)
+    assert (code, "--overwrite" in err) == (2, True)
+    assert run(*arguments, "--overwrite")[0] == 0
