@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,11 +83,12 @@ def grade_tests(
     killed: list[str] = []
     survived: list[str] = []
     unclear: list[str] = []
-    for name, pitfall in PITFALLS.items():
-        finished = _run(tests, module, pitfall, seconds)
-        fate = unclear if finished.stopped else survived if finished.code == 0 else killed
-        fate.append(name)
-        tell(f"{name}: {'stopped' if finished.stopped else 'survived' if finished.code == 0 else 'killed'}")
+    with ThreadPoolExecutor(2) as two:  # each run is a process of its own; most of it is waiting for imports
+        runs = two.map(lambda pitfall: _run(tests, module, pitfall, seconds), PITFALLS.values())
+        for name, finished in zip(PITFALLS, runs, strict=True):
+            fate = unclear if finished.stopped else survived if finished.code == 0 else killed
+            fate.append(name)
+            tell(f"{name}: {'stopped' if finished.stopped else 'survived' if finished.code == 0 else 'killed'}")
     return Grade(tuple(killed), tuple(survived), tuple(unclear))
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuralgram.tracing.algebra import given
-from neuralgram.tracing.names import letter_of, locate
+from neuralgram.tracing.names import locate
 from neuralgram.tracing.network import Forward, Network, gradients
-from neuralgram.tracing.steps import Index, Section, number, symbol
+from neuralgram.tracing.steps import Index, Section, number
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,7 @@ def finite_differences(
             return network.with_weights(weights).loss(f.ids, target)
 
         difference = (moved(theta + epsilon) - moved(theta - epsilon)) / (2 * epsilon)
-        label = symbol(letter_of(name), index)
-        out.append(Difference(name, label, index, theta, float(exact[name][index]), difference, epsilon))
+        out.append(Difference(name, place.strip(), index, theta, float(exact[name][index]), difference, epsilon))
     return out
 
 

@@ -43,11 +43,13 @@ def to_text(title: str, sections: Iterable[Section], *, subtitle: str = "", widt
 
 def print_page(title: str, sections: Iterable[Section], *, subtitle: str = "", console: Console | None = None) -> None:
     """The page on standard output, as wide as the terminal (100 characters where there is none)."""
+    import os
     import sys
 
     from rich.console import Console
 
-    target = console or Console(highlight=False, width=None if sys.stdout.isatty() else 100)
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
+    target = console or Console(highlight=False, width=width)
     target.print(page(title, sections, subtitle=subtitle, width=target.width))
 
 
