@@ -15,12 +15,12 @@ RNG = np.random.default_rng(8)
 V = 12
 IDS = (np.cumsum(RNG.integers(0, 3, 1500)) + RNG.zipf(1.7, 1500)) % (V - 1)
 TRAIN, VALID = Corpus(IDS[:1000], V), Corpus(IDS[1000:], V)
-PARTS = [fit("add-k", TRAIN, 3, k=0.1), fit("add-k", TRAIN, 1, k=1.0), Uniform(V)]
+PARTS = [fit("add-k", TRAIN, 3, k=0.1), fit("add-k", TRAIN, 2, k=1.0), Uniform(V)]
 
 
 def test_the_weighted_sum_of_parts_of_different_widths():
     mixture = Mixture(PARTS, [0.5, 0.3, 0.2])
-    contexts = RNG.integers(0, V, (30, 2))
+    contexts = VALID.windows(2).slice(0, 30)[0]
     p = [np.exp(part.log_probs(contexts[:, 2 - part.context :])) for part in PARTS]
     np.testing.assert_allclose(np.exp(mixture.log_probs(contexts)), 0.5 * p[0] + 0.3 * p[1] + 0.2 * p[2], atol=1e-14)
 

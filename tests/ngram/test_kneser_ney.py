@@ -144,6 +144,16 @@ def test_tuned_discounts_are_a_valley_of_the_held_out_loss():
                     assert other.score(valid.windows(2)).sum() > best - 0.02 * abs(best) / 100
 
 
+def test_nothing_is_left_to_back_off_to_where_every_word_was_seen():
+    """After 0 every token of the vocabulary follows: the row is the discounted counts, scaled to sum to 1."""
+    ids = np.array([0, 1, 0, 2, 0, 3, 0, 0, 1, 2, 0, 1, 3, 3, 1])
+    model = fit("modified-kneser-ney", Corpus(ids, 4), 2, form="backoff", discounts=[[0.5, 1.0, 1.5]] * 2)
+    rows = np.exp(model.log_probs([[0], [1], [2], [3]]))
+    np.testing.assert_allclose(rows.sum(axis=1), 1, atol=1e-12)
+    kept = np.array([0.5, 3 - 1.5, 0.5, 0.5])  # 0 is followed by 0 once, 1 three times, 2 and 3 once
+    np.testing.assert_allclose(rows[0], kept / kept.sum(), atol=1e-12)
+
+
 @pytest.mark.parametrize("order", [2, 3, 5])
 def test_agreement_with_kenlm(order, data):
     """KenLM's own estimates from the same text, within 1e-4 in log10 for every token of another text (here: 1e-5)."""

@@ -45,8 +45,8 @@ class BackoffTable:
 
     def losses(self, contexts: Ints, targets: Ints) -> Floats:
         """−log P(target | context), [B]; contexts [B, n − 1]."""
-        tokens, fresh, at = join(contexts, targets, self.boundary)
-        nodes = self.trie.walk(tokens, fresh, self.order)
+        tokens, at = join(contexts, targets, self.boundary)
+        nodes = self.trie.walk(tokens, self.order)
         log_p = self.log_p[0][tokens[at]]
         for k in range(2, self.order + 1):
             context, node = nodes[k - 2][at - 1], nodes[k - 1][at]
@@ -71,8 +71,8 @@ class BackoffTable:
 
     def longest(self, contexts: Ints, targets: Ints) -> Ints:
         """The order 1 … n of the n-gram each probability is read from, [B]."""
-        tokens, fresh, at = join(contexts, targets, self.boundary)
-        nodes = self.trie.walk(tokens, fresh, self.order)
+        tokens, at = join(contexts, targets, self.boundary)
+        nodes = self.trie.walk(tokens, self.order)
         found: Ints = np.stack([node[at] >= 0 for node in nodes]).sum(axis=0)
         return found
 

@@ -32,8 +32,8 @@ class Frequencies:
     def pairs(self, contexts: Ints, targets: Ints) -> Pairs:
         """The counts of every window at every length; 0 where unseen."""
         order = contexts.shape[1] + 1
-        tokens, fresh, at = join(contexts, targets, self.counts.boundary)
-        nodes = self.trie.walk(tokens, fresh, order)
+        tokens, at = join(contexts, targets, self.counts.boundary)
+        nodes = self.trie.walk(tokens, order)
         joint = np.zeros((len(targets), order), np.int64)
         total = np.zeros_like(joint)
         total[:, 0] = self.totals[0][0]

@@ -35,11 +35,10 @@ class Continuations(NamedTuple):
 class Tokens(NamedTuple):
     """A batch of windows as few runs of tokens, so that windows that overlap are looked up once.
 
-    tokens [S]; fresh [S] marks where a run starts; at [B] is where each window's target stands.
+    tokens [S]; at [B] is where each window's target stands, after the c tokens of its context.
     """
 
     tokens: Ints
-    fresh: NDArray[np.bool_]
     at: Ints
 
 
@@ -121,17 +120,13 @@ class Trie:
         out[asked] = np.where(keys[place] == wanted, place, -1)
         return out
 
-    def walk(self, tokens: Ints, fresh: NDArray[np.bool_], order: int) -> list[Ints]:
-        """For k = 1 … order, the node of the k-gram that ends at each token, [S] each; −1 where it is unseen.
-
-        `fresh` marks tokens before which nothing is known.
-        """
+    def walk(self, tokens: Ints, order: int) -> list[Ints]:
+        """For k = 1 … order, the node of the k-gram that ends at each token, [S] each; −1 where it is unseen."""
         nodes = [tokens]
         for k in range(2, order + 1):
             before = np.empty_like(tokens)
             before[:1] = -1
             before[1:] = nodes[-1][:-1]
-            before[fresh] = -1
             nodes.append(self.find(k, before, tokens))
         return nodes
 
@@ -140,9 +135,7 @@ class Trie:
         count, width = contexts.shape
         out = np.zeros((count, width + 1), np.int64)
         if width and count:
-            fresh = np.zeros(contexts.shape, np.bool_)
-            fresh[:, 0] = True
-            nodes = self.walk(contexts.ravel(), fresh.ravel(), width)
+            nodes = self.walk(contexts.ravel(), width)  # the last j ≤ c tokens of a row lie within it
             for j in range(1, width + 1):
                 out[:, j] = nodes[j - 1].reshape(contexts.shape)[:, -1]
         return out
@@ -170,22 +163,20 @@ class Trie:
 def join(contexts: Ints, targets: Ints, boundary: int | None) -> Tokens:
     """Windows (contexts [B, c], targets [B]) as runs: a window that only shifts the one before it adds one token."""
     count, width = contexts.shape
-    fresh_row = np.ones(count, np.bool_)
+    fresh = np.ones(count, np.bool_)
     if count > 1:
         follows = (contexts[1:, -1:] == targets[:-1, None]).all(axis=1) & (contexts[1:, :-1] == contexts[:-1, 1:]).all(
             axis=1
         )
         if boundary is not None:
             follows |= (targets[:-1] == boundary) & (contexts[1:] == boundary).all(axis=1)
-        fresh_row[1:] = ~follows
-    at = np.cumsum(1 + width * fresh_row) - 1
+        fresh[1:] = ~follows
+    at = np.cumsum(1 + width * fresh) - 1
     tokens = np.empty(int(at[-1]) + 1 if count else 0, np.int64)
-    fresh = np.zeros(len(tokens), np.bool_)
     tokens[at] = targets
     for j in range(width):
-        tokens[at[fresh_row] - width + j] = contexts[fresh_row, j]
-    fresh[at[fresh_row] - width] = True
-    return Tokens(tokens, fresh, at)
+        tokens[at[fresh] - width + j] = contexts[fresh, j]
+    return Tokens(tokens, at)
 
 
 def require_order(order: int) -> int:

@@ -78,8 +78,8 @@ class _HeldOut:
         windows = valid.windows(order - 1)
         if not len(windows):
             raise InputError(f"{len(valid)} held-out tokens: expected at least {order} to tune on")
-        tokens, fresh, at = join(*windows.slice(0, len(windows)), adjusted.boundary)
-        walked = adjusted.trie.walk(tokens, fresh, order)
+        tokens, at = join(*windows.slice(0, len(windows)), adjusted.boundary)
+        walked = adjusted.trie.walk(tokens, order)
         self._contexts: list[Ints] = [np.zeros(len(at), np.int64)] + [nodes[at - 1] for nodes in walked[:-1]]
         self._targets = [nodes[at] for nodes in walked]
         if adjusted.kept is not None:
