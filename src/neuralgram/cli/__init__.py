@@ -19,6 +19,7 @@ COMMANDS = {
     "neighbors": "The words whose vectors are nearest to a word's.",
     "lesson": "Worked examples, step by step, with numbers you can change.",
     "check": "Hold your own module against the model's contract; grade your tests.",
+    "reproduce": "Rerun an experiment, the paper's Table 1 among them, and write its report.",
     "explore": "A local page on which every number of a model can be touched.",
     "export": "Write a model as one offline HTML page.",
     "demo": "Train a network and an n-gram on an embedded story and compare them.",

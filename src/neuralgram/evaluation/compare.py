@@ -89,9 +89,14 @@ def groups_of(evaluation: Evaluation, documents: Documents | None = None) -> Gro
         starts = np.flatnonzero(evaluation.targets[:-1] == end) + 1
         if len(starts):
             return Groups(np.concatenate([[0], starts]).astype(np.int64), "units")
-    elif documents is not None and len(documents.starts) >= FEW:
-        scored = documents.within(evaluation.first, evaluation.first + n)
-        return Groups(np.unique(scored.starts), "files")
+        documents = None
+    return starts_of(n, evaluation.first, documents)
+
+
+def starts_of(n: int, first: int, documents: Documents | None) -> Groups:
+    """The groups of a stream's `n` scored tokens, `first` being the place of the first of them."""
+    if documents is not None and len(documents.starts) >= FEW:
+        return Groups(np.unique(documents.within(first, first + n).starts), "files")
     return Groups(np.unique(np.linspace(0, n, min(BLOCKS, n), endpoint=False).astype(np.int64)), "blocks")
 
 

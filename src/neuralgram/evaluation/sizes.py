@@ -9,7 +9,7 @@ from neuralgram.lm import LanguageModel
 
 
 class Size(NamedTuple):
-    """`numbers`: parameters or n-grams (`unit` says which), and `bytes` of its directory, None for a model in memory."""
+    """`numbers` parameters or n-grams (`unit` says which); `bytes` of its directory, None for a model in memory."""
 
     numbers: int
     unit: str

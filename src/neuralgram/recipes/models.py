@@ -1,0 +1,170 @@
+"""Network and counting rows: from a row's settings and its text to a model and what its making told."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralgram.errors import InputError
+from neuralgram.ngram import fit as count
+from neuralgram.ngram.exchange import Classes, exchange
+from neuralgram.recipes.rows import Row
+from neuralgram.recipes.work import Work, save_array
+from neuralgram.rng import generator
+from neuralgram.text.windows import token_frequencies
+
+if TYPE_CHECKING:
+    from neuralgram.neural.nplm import NPLM
+    from neuralgram.training.config import TrainConfig
+
+_QUICK_EPOCHS = 1.0
+_TUNED = ("deleted-interpolation", "add-k")  # need held-out text, whatever their options
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model, the frequencies of its training text, its story for neuralgram.json, and what the report needs."""
+
+    model: Any
+    frequencies: NDArray[np.int64]
+    story: dict[str, Any]
+    told: dict[str, Any]
+
+
+def counted(work: Work, row: Row) -> Fitted:
+    """Fit the estimator `smoothing` of order `order`; what it warns of is kept."""
+    corpora, s = work.corpora(row), row.settings
+    options = dict(s.get("options", {}))
+    if s["smoothing"] in _TUNED or options.get("discounts") == "tuned":
+        options["valid"] = corpora.valid
+    if "classes" in options:
+        options["classes"] = _classes(work, row, options["classes"])
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = count(s["smoothing"], corpora.train, s["order"], **options)
+    told = {
+        "model": model.config(),
+        "training": {"seconds": time.perf_counter() - started},
+        "warnings": [str(warning.message) for warning in caught],
+    }
+    return Fitted(model, token_frequencies(corpora.train), _story(work, row, told), told)
+
+
+def network(work: Work, row: Row) -> Fitted:
+    """Train a network, going on where a killed run stopped; further `phases` go on with its weights.
+
+    A phase may change the output layer to another with the same parameters (sampled, then exact) and any setting of
+    training; the weights it starts from are the best so far.
+    """
+    from neuralgram.training import events
+    from neuralgram.training.run import fit
+
+    corpora, s = work.corpora(row), row.settings
+    run = _run_folder(work, row)
+    frequencies = token_frequencies(corpora.train)
+    results: list[dict[str, Any]] = []
+    model: NPLM | None = None
+    for number, (sizes, config) in enumerate(_phases(s, work.quick)):
+        model = _build(sizes, corpora.vocab_size, config.seed, frequencies, model)
+
+        def show(event: events.Event) -> None:
+            if isinstance(event, events.Evaluated):
+                work.say(f"    {row.name}: epoch {event.epoch:.2f}, validation {event.valid_perplexity:.1f}")
+
+        folder = run / str(number)
+        result = fit(model, corpora.train, corpora.valid, config, folder=folder, resume=True, on_event=show)
+        results.append({"config": config.to_json(), **result._asdict()})
+    if model is None:
+        raise InputError(f"row {row.name} has no training: expected a [training] table")
+    told = {"model": model.config(), "training": results}
+    return Fitted(model, frequencies, _story(work, row, {"model": told["model"], "training": results[-1]}), told)
+
+
+def tidy(folder: Path) -> None:
+    """Leave of a run's checkpoints its logs only."""
+    from neuralgram.training import checkpoint
+
+    for phase in (folder / "run").glob("*"):
+        if phase.is_dir():
+            checkpoint.remove(phase)
+
+
+def _phases(settings: Mapping[str, Any], quick: bool) -> list[tuple[dict[str, Any], TrainConfig]]:
+    """Sizes and training settings of each phase: those of the row, then with what each of `phases` changes."""
+    from neuralgram.training.config import TrainConfig
+
+    sizes, training = dict(settings["model"]), dict(settings["training"])
+    made = []
+    for changes in ({}, *settings.get("phases", ())):
+        sizes |= changes.get("model", {})
+        training |= changes.get("training", {})
+        config = TrainConfig.from_json(training)
+        if quick and config.epochs is not None:
+            config = replace(config, epochs=min(config.epochs, _QUICK_EPOCHS))
+        made.append((dict(sizes), config))
+    return made
+
+
+def _build(
+    sizes: Mapping[str, Any], vocab_size: int, seed: int, frequencies: NDArray[np.int64], before: NPLM | None
+) -> NPLM:
+    """The network, with the weights of the phase before where there was one."""
+    from neuralgram.neural.nplm import NPLM
+
+    model = NPLM(vocab_size, **sizes, rng=generator(seed, "init"), head_counts=frequencies)
+    if before is not None:
+        old, new = dict(before.named_parameters()), dict(model.named_parameters())
+        if {name: p.shape for name, p in old.items()} != {name: p.shape for name, p in new.items()}:
+            raise InputError(f"a phase with other parameters ({', '.join(new)}) than the one before: expected the same")
+        for name, p in new.items():
+            p.detach().copy_(old[name].detach())
+    return model
+
+
+def _run_folder(work: Work, row: Row) -> Path:
+    """Where checkpoints are; those of other settings are thrown away."""
+    folder = work.model_folder(row) / "run"
+    mark = folder / "fingerprint"
+    fingerprint = work.fingerprint(row)
+    if not mark.exists() or mark.read_text() != fingerprint:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        mark.write_text(fingerprint)
+    return folder
+
+
+def _classes(work: Work, row: Row, classes: int) -> Classes:
+    """The clustering, made once for all orders and forms."""
+    corpora = work.corpora(row)
+    if work.quick:
+        classes = max(2, classes // 20)
+    path = work.out / "classes" / f"{row.text}-{classes}-{work.text_fingerprint(row)[:12]}.npy"
+    if path.exists():
+        class_of = np.load(path)
+        return Classes(class_of, int(class_of.max()) + 1)
+    work.say(f"    clustering {corpora.vocab_size} types into {classes} classes")
+    found = exchange(corpora.train, classes)
+    save_array(path, found.class_of)
+    return found
+
+
+def _story(work: Work, row: Row, told: Mapping[str, Any]) -> dict[str, Any]:
+    from neuralgram.training.texts import part_sizes, versions
+
+    corpora = work.corpora(row)
+    data = {**corpora.info, "tokens": part_sizes(corpora), "sources": {"texts": [work.recipe.file]}}
+    return {
+        "recipe": {"name": work.recipe.name, "row": row.name, "quick": work.quick},
+        "data": data,
+        "training": told["training"],
+        "versions": versions(),
+    }
