@@ -44,7 +44,7 @@ def test_a_run_is_the_training_loop_of_the_package():
     run = run_of()
     run.run_to(30)
     ready = run.ready
-    model = NPLM(ready.vocab_size, 3, 4, 16, False, generator(0, "init"))
+    model = NPLM(ready.vocab_size, 3, 3, 16, False, generator(0, "init"))
     train_nplm(model, ready.train.ids, 30, SMALL.batch_size, SMALL.lr, Given())  # type: ignore[arg-type]
     for name, array in model.state().items():
         assert np.array_equal(array, run.model.state()[name]), name

@@ -21,11 +21,14 @@ def command(models: tuple[Path, ...], host: str, port: int, browser: bool) -> No
 
     if find_spec("nicegui") is None:
         raise InputError("the explorer needs NiceGUI, which is not installed: pip install 'neuralgram[explore]'")
-    from neuralgram.serving.explorer.app import serve
-    from neuralgram.textmodel import load
+    from neuralgram.modeldir import read_story
 
+    for path in models:
+        read_story(path)  # what is no model directory is refused before the page opens
     _check_free(host, port)
-    serve({str(path): load(path) for path in models}, host=host, port=port, browser=browser)
+    from neuralgram.serving.explorer.app import serve
+
+    serve(models, host=host, port=port, browser=browser)
 
 
 def _check_free(host: str, port: int) -> None:

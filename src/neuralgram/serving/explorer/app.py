@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from nicegui import Client, app, ui
 
-from neuralgram.errors import InputError
+from neuralgram.errors import InputError, NeuralgramError
 from neuralgram.serving.explorer import address as addresses
 from neuralgram.serving.explorer.address import Address
 from neuralgram.serving.explorer.limits import Limits
 from neuralgram.serving.explorer.session import Session
 from neuralgram.serving.explorer.shell import Shell
-from neuralgram.textmodel import TextModel
+from neuralgram.textmodel import TextModel, load
 
 _STATIC = Path(__file__).parent / "static"
 _ENGINE = threading.Event()
 
 
 def serve(
-    models: Mapping[str, TextModel],
+    folders: Sequence[Path],
     *,
     host: str = "127.0.0.1",
     port: int = 8080,
     browser: bool = True,
     limits: Limits | None = None,
 ) -> None:
-    """Serve the explorer until it is stopped. `browser` opens it in one."""
+    """Serve the explorer until it is stopped, with the models of `folders`. `browser` opens it in one."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small networks: one thread each, or all are slower
     bounds = limits or Limits()
     sessions: set[Session] = set()
+    models: dict[str, TextModel] = {}
 
     @ui.page("/", title="neuralgram explorer", dark=None, language="en-US", response_timeout=20)
     async def index(client: Client) -> None:
-        await _page(client, dict(models), bounds, sessions)
+        await _page(client, models, bounds, sessions)
 
     css, js = ((_STATIC / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     ui.add_head_html(f"<style>{css}</style><script>{js}</script>", shared=True)
-    app.on_startup(lambda: threading.Thread(target=_import_engine, name="engine", daemon=True).start())
+    engine = threading.Thread(target=_open_engine, args=(folders, models), name="engine", daemon=True)
+    app.on_startup(engine.start)
     print(f"the explorer is at http://{host}:{port}/ (Ctrl-C stops it)", flush=True)
     ui.run(
         host=host,
@@ -56,17 +60,11 @@ def serve(
 
 
 async def _page(client: Client, models: dict[str, TextModel], limits: Limits, sessions: set[Session]) -> None:
-    await client.connected(timeout=30)  # a page that was only fetched gets no session
-    if len(sessions) >= limits.sessions:
-        ui.label(f"{limits.sessions} pages are open, which is the most this server keeps; close one and load again.")
-        return
-    problem = ""
     try:
-        start = addresses.read(dict(client.request.query_params), limits)
+        start, problem = addresses.read(dict(client.request.query_params), limits), ""
     except InputError as error:
         start, problem = Address(), str(error)
     session = Session(limits, models)
-    sessions.add(session)
 
     def leave() -> None:
         session.close()
@@ -74,12 +72,23 @@ async def _page(client: Client, models: dict[str, TextModel], limits: Limits, se
 
     client.on_delete(leave)
     shell = Shell(session, start, _ENGINE.is_set)
+    await client.connected(timeout=30)  # a page that was only fetched does no work
+    if len(sessions) >= limits.sessions:
+        shell.say(f"{limits.sessions} pages are open, the most this server keeps: close one and load this again.")
+        return
+    sessions.add(session)
     if problem:
         shell.say(f"This address cannot be restored: {problem}")
     await shell.begin()
 
 
-def _import_engine() -> None:
-    """PyTorch takes a second to import: begun once the server answers."""
-
+def _open_engine(folders: Sequence[Path], models: dict[str, TextModel]) -> None:
+    """PyTorch takes a second to import, and models take theirs to load: begun once the server answers."""
+    for module in ("neural.nplm", "training.loop"):
+        import_module(f"neuralgram.{module}")
     _ENGINE.set()
+    for folder in folders:
+        try:
+            models[str(folder)] = load(folder)
+        except NeuralgramError as error:
+            print(f"neuralgram: {error}", file=sys.stderr, flush=True)

@@ -25,8 +25,8 @@ def lines(x_name: str) -> Options:
     """An empty line chart; what its y axis is stands above it, beside the legend it would cover it."""
     return {
         "animation": False,
-        "grid": {"left": 46, "right": 16, "top": 52, "bottom": 44},
-        "legend": {"top": 2, "left": 8, "itemWidth": 26, "itemGap": 14},
+        "grid": {"left": 46, "right": 16, "top": 36, "bottom": 44},
+        "legend": {"type": "scroll", "top": 2, "left": 8, "right": 8, "itemWidth": 26, "itemGap": 14},
         "tooltip": {"trigger": "axis", "confine": True},
         "xAxis": _axis(x_name, {"type": "value", "nameLocation": "middle", "nameGap": 28, "min": 0}),
         "yAxis": _axis("", {"type": "value", "scale": True}),
@@ -59,7 +59,7 @@ def scatter() -> Options:
     return {
         "animation": False,
         "grid": {"left": 8, "right": 8, "top": 36, "bottom": 8},
-        "legend": {"top": 4},
+        "legend": {"type": "scroll", "top": 4, "itemWidth": 14, "itemHeight": 12},
         "tooltip": {"trigger": "item", "confine": True, "formatter": "{b}"},
         "xAxis": axis | quiet | {"min": -1, "max": 1},
         "yAxis": axis | quiet | {"min": -1, "max": 1},

@@ -12,9 +12,11 @@ from neuralgram.ngram.longest_match import LongestMatch
 from neuralgram.serving.explorer.pulls import Pull, pulls, windows_with
 from neuralgram.serving.explorer.snapshot import Snapshot
 from neuralgram.serving.explorer.texts import Ready
+from neuralgram.serving.explorer.vectors import principal_axes, procrustes
 from neuralgram.text.samples.animals import GRAZERS, HUNTERS
 
 SHEEP = "sheep"
+ANIMALS = (*HUNTERS, *GRAZERS)
 LIKE = tuple(name for name in GRAZERS if name != SHEEP)  # cow and goat
 
 
@@ -34,6 +36,13 @@ class Distances(NamedTuple):
     hunters: float
 
 
+class Way(NamedTuple):
+    """The animals' places in a plane, and the places [N, 2] the sheep has been."""
+
+    places: dict[str, tuple[float, float]]
+    path: NDArray[np.float64]
+
+
 class Animals:
     """The animals' page over a text that has them. `prompt` is what both models read."""
 
@@ -44,6 +53,7 @@ class Animals:
         self.sheep = self._id(SHEEP)
         self.distances: list[Distances] = []
         self._followed: list[Snapshot] = []
+        self._places: NDArray[np.float64] | None = None
         self._windows = windows_with(ready.train, context, self.sheep)
         self._total: dict[tuple[tuple[int, ...], int], float] = {}
 
@@ -95,6 +105,21 @@ class Animals:
         C, sheep = shot.embeddings, shot.embeddings[self.sheep]
         means = [float(np.mean([np.linalg.norm(C[self._id(n)] - sheep) for n in names])) for names in (LIKE, HUNTERS)]
         return Distances(shot.step, *means)
+
+    def way(self, shots: Sequence[Snapshot]) -> Way:
+        """The animals in the plane in which they differ most now, and the sheep's way there in the same plane."""
+        C = shots[-1].embeddings
+        rows = C[[self._id(name) for name in ANIMALS]]
+        middle = rows.mean(axis=0)
+        axes = principal_axes(rows - middle)
+        xy = (rows - middle) @ axes
+        if self._places is not None:
+            turn = procrustes(xy, self._places)
+            axes, xy = axes @ turn, xy @ turn
+        self._places = xy
+        path = np.array([shot.embeddings[self.sheep] for shot in shots]) - middle
+        places = {name: (float(x), float(y)) for name, (x, y) in zip(ANIMALS, xy, strict=True)}
+        return Way(places, path @ axes)
 
     def pulls(self, shot: Snapshot) -> list[Pull]:
         """What pulls the sheep towards cow and goat at this moment."""

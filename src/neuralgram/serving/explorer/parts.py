@@ -19,8 +19,8 @@ class Live:
     The skeleton is sent again only when it changes, so that focus and scrolling stay where they are.
     """
 
-    def __init__(self, on_open: Callable[[str], None] | None = None, *, classes: str = "") -> None:
-        self.element = ui.element("div").classes(classes)
+    def __init__(self, on_open: Callable[[str], None] | None = None) -> None:
+        self.element = ui.element("div").classes("live")
         self._skeleton = ""
         self._values: Mapping[str, Shown] = {}
         self._open: str | None = None
@@ -63,9 +63,31 @@ class Chart:
         options["series"] = series
         for name, values in axes.items():
             options[name].update(values)
+        self.element.props["aria-label"] = caption
         self.element.update()
         self.caption.set_text(caption)
-        self.element.props(f"aria-label={json.dumps(caption)}")
+
+
+class Opened:
+    """The number opened, at the foot of the window, wherever on the page it stands."""
+
+    def __init__(self, on_close: Callable[[], None]) -> None:
+        with ui.element("section").classes("opened").props('aria-label="the number opened" role="status"') as self._box:
+            self._live = Live()
+            ui.button("Close", on_click=on_close).props("dense no-caps flat")
+        self._box.set_visibility(False)
+
+    def show(self, html: str | None) -> None:
+        """Show a formula, or nothing."""
+        self._box.set_visibility(html is not None)
+        if html is not None:
+            self._live.show(html)
+
+
+def offer(menu: ui.select, names: list[str]) -> None:
+    """Let a menu offer these names; what is chosen stays."""
+    if list(menu.options) != names:
+        menu.set_options(names)
 
 
 def heading(text: str) -> None:

@@ -21,11 +21,11 @@ FIVE = "five words"
 
 
 class Session:
-    """One visitor's state. `models` are the model directories the page was opened with, by name, shared by all."""
+    """One visitor's state. `models` are those the page was opened with, by name; more may appear."""
 
     def __init__(self, limits: Limits | None = None, models: Mapping[str, TextModel] | None = None) -> None:
         self.limits = limits or Limits()
-        self.models = dict(models or {})
+        self.models: Mapping[str, TextModel] = {} if models is None else models
         self.settings = DEFAULTS["animals"]
         self.own_text = ""
         self.ready: Ready | None = None

@@ -99,7 +99,7 @@ _CHOICES = {
 
 # What each text starts with: small enough to watch, good enough to show what it is for.
 DEFAULTS = {
-    "animals": Settings(weight_decay=0.05),
+    "animals": Settings(weight_decay=0.1, d_emb=3),
     "story": Settings(
         sample="story",
         tokens="chars",

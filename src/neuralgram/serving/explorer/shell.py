@@ -65,12 +65,13 @@ class Shell:
             ui.button("Copy link", on_click=self._share).props("flat dense no-caps")
             ui.button("Light / dark", on_click=lambda: self._shade(dark)).props("flat dense no-caps")
         with ui.row().classes("head"):
-            tabs = ui.tabs(on_change=lambda e: self.open(e.value))
+            tabs = ui.tabs()
             with tabs.props("dense align=left outside-arrows mobile-arrows no-caps").classes("inner"):
                 for name, title in TITLES.items():
                     ui.tab(name, label=title)
             self._tabs = tabs
             tabs.value = self.current
+            tabs.on_value_change(lambda e: self.open(e.value))
         self._state_bar()
         with ui.element("main").props("id=main").style("width: 100%"):
             self._tour_place = ui.column().classes("wide").style("padding-bottom: 0")
@@ -129,7 +130,14 @@ class Shell:
 
     def _tick(self) -> None:
         run, worker = self.session.run, self.session.worker
-        now = (id(run), run.step if run else -1, self.session.playing, bool(run and run.diverged), self._busy)
+        now = (
+            id(run),
+            run.step if run else -1,
+            self.session.playing,
+            bool(run and run.diverged),
+            self._busy,
+            len(self.session.models),
+        )
         if now == self._seen:
             return
         self._seen = now

@@ -61,18 +61,19 @@ class Map:
 
 
 def principal_plane(centred: Floats) -> tuple[Floats, float]:
-    """Coordinates [N, 2] in the plane of largest variance, and the share of the variance in it.
+    """Coordinates [N, 2] in the plane of largest variance, and the share of the variance in it."""
+    xy = centred @ principal_axes(centred)
+    total = float((centred**2).sum())
+    return xy, float((xy**2).sum()) / total if total > 0 else 1.0
 
-    With two columns or fewer nothing is projected: the map is the vectors themselves.
-    """
-    count, width = centred.shape
+
+def principal_axes(centred: Floats) -> Floats:
+    """The two directions of largest variance, [m, 2]; with two columns or fewer those themselves."""
+    width = centred.shape[1]
     if width <= 2:
-        return np.pad(centred, ((0, 0), (0, 2 - width))), 1.0
-    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
-    if len(sizes) < 2:
-        return np.zeros((count, 2)), 1.0
-    total = float((sizes**2).sum())
-    return centred @ axes[:2].T, float((sizes[:2] ** 2).sum()) / total if total > 0 else 1.0
+        return np.eye(width, 2)
+    axes = np.linalg.svd(centred, full_matrices=True)[2]
+    return np.asarray(axes[:2].T, np.float64)
 
 
 def procrustes(source: Floats, target: Floats) -> Floats:

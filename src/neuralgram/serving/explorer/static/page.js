@@ -33,6 +33,10 @@ window.explorer = {
     this.say(note, `That text has ${text.length.toLocaleString("en")} characters; this page takes up to ${limit.toLocaleString("en")}. Paste a part of it, or train on the whole with "neuralgram train nplm".`);
     return true;
   },
+  paste(event, limit, note) { // a page that tried to show 50 million characters would freeze
+    const text = event.clipboardData?.getData("text") ?? "";
+    if (this.tooLong(text, limit, note)) event.preventDefault();
+  },
   use(area, limit, note, emit) {
     const text = document.getElementById(area).value;
     if (this.tooLong(text, limit, note)) return;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+import numpy as np
 from nicegui import ui
 
 from neuralgram.serving.explorer import charts
@@ -13,6 +14,7 @@ from neuralgram.serving.explorer.parts import Chart, Live, heading, say, swatch
 from neuralgram.serving.explorer.pulls import Pull
 from neuralgram.serving.explorer.settings import DEFAULTS
 from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.snapshot import Snapshot
 from neuralgram.serving.explorer.texts import Ready
 from neuralgram.text.samples.animals import GRAZERS, HUNTERS
 
@@ -55,7 +57,9 @@ class Why:
                 self._said = say("").props('role="status"')
             with ui.element("section").classes("card"):
                 ui.html("The sheep's vector on its way", tag="h3", sanitize=True)
-                self._chart = Chart(charts.lines("updates"), "distance from the sheep, all dimensions")
+                self._map = Chart(charts.scatter(), "the plane in which the animals differ most")
+        with ui.element("section").classes("card"):
+            self._chart = Chart(charts.lines("updates"), "distance from the sheep, in all dimensions")
         with ui.element("section").classes("card"):
             ui.html("Which windows pulled it there", tag="h3", sanitize=True)
             say(
@@ -95,9 +99,10 @@ class Why:
         page = self._page
         if page is None:
             return
-        page.follow(list(session.run.kept) if session.run else [])
+        shots = list(session.run.kept) if session.run else []
+        page.follow(shots)
         self._show_bars(page, page.bars(shot, self._animal), shot.step)
-        self._show_way(page)
+        self._show_way(page, shots)
         self._show_pulls(page, page.pulls(shot))
 
     def _show_bars(self, page: Animals, bars: list[Bars], step: int) -> None:
@@ -118,10 +123,22 @@ class Why:
             f"{counts[1]:.0%} grass or hay. The network, after {step:,} updates: {network[0]:.0%} and {network[1]:.0%}."
         )
 
-    def _show_way(self, page: Animals) -> None:
-        way = page.distances
-        if not way:
+    def _show_way(self, page: Animals, shots: list[Snapshot]) -> None:
+        if not shots:
             return
+        seen = page.way(shots)
+        groups = [
+            (name, [n for n in kind if n != "sheep"]) for name, kind in (("hunters", HUNTERS), ("grazers", GRAZERS))
+        ]
+        looks = {"hunters": (charts.RED, "triangle"), "grazers": (charts.GREEN, "diamond")}
+        drawn = [charts.dots(g, [(n, *seen.places[n]) for n in names], *looks[g]) for g, names in groups]
+        drawn.append(charts.dots("the sheep", [("sheep", *seen.places["sheep"])], charts.ORANGE, "pin"))
+        drawn.append(charts.line("its way", seen.path.tolist(), charts.ORANGE, "dotted") | {"showSymbol": False})
+        reach = 1.15 * max(0.1, float(np.abs(seen.path).max()), *(abs(v) for xy in seen.places.values() for v in xy))
+        axes = {"min": -reach, "max": reach}
+        words = f"The sheep began {page.distances[0].grazers:.2f} from cow and goat, in all dimensions."
+        self._map.show(drawn, words, xAxis=axes, yAxis=axes)
+        way = page.distances
         series = [
             charts.line("cow and goat", [(d.step, d.grazers) for d in way], charts.GREEN),
             charts.line("cat, dog and fox", [(d.step, d.hunters) for d in way], charts.RED, "dashed"),

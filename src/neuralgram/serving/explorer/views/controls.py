@@ -60,6 +60,7 @@ class Controls:
             use = ui.button("Use this text").props("dense no-caps unelevated")
             where = ", ".join([json.dumps(area), str(limit), json.dumps(note)])
             use.on("click", self._use, js_handler=f"() => explorer.use({where}, emit)")
+            self._own.on("paste", js_handler=f"(e) => explorer.paste(e, {limit}, {json.dumps(note)})")
             self._own.on("change", js_handler=f"(e) => explorer.load(e.target, {where})")
 
     def _network(self) -> None:

@@ -7,7 +7,7 @@ from nicegui import ui
 from neuralgram.errors import NeuralgramError
 from neuralgram.serving.explorer.inside import Window, drawing, looked, places, stages, summary, traced
 from neuralgram.serving.explorer.markup import Numbers, formula_html, opened, section_html, sections_html
-from neuralgram.serving.explorer.parts import Live, heading, say
+from neuralgram.serving.explorer.parts import Live, Opened, heading, offer, say
 from neuralgram.serving.explorer.session import FIVE
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.textmodel import TextModel
@@ -30,16 +30,16 @@ class Inside:
         self._stage = 0
         self._filling = False
         heading("Inside one prediction")
-        say("Change any word. Open any number to see its formula with its own inputs filled in.")
+        say(
+            "Change any word. Open any number, with a click or Enter, to see its formula with its own inputs filled in."
+        )
         self._choices()
         self._said = say("").props('role="status"')
         self._drawing = Live(self._opened)
-        self._formula = ui.element("section").classes("card").props('aria-label="the number opened"')
-        with self._formula:
-            self._formula_live = Live()
         self._path()
         with ui.expansion("All the numbers of this prediction and update").style("width: 100%"):
             self._tables = Live(self._opened)
+        self._formula = Opened(lambda: self._opened(self._open or ""))
         self._look_up()
 
     def _choices(self) -> None:
@@ -179,6 +179,7 @@ class Inside:
         if model is None:
             self._said.set_text("The network in training is being made; the five words are there already.")
             return
+        offer(self._network, self.shell.session.networks())
         self._offer(model)
         try:
             made = traced(model, self.window)
@@ -221,9 +222,7 @@ class Inside:
         if self._open and self._open.startswith("check|"):
             checks = difference_section(made.check(*self._checked(made)))
             found = opened([checks], self._open.removeprefix("check|"))
-        self._formula_live.show(
-            formula_html(*found) if found else '<p class="hint">Open a number: click it, or press Enter on it.</p>'
-        )
+        self._formula.show(formula_html(*found) if found else None)
 
 
 def _place(key: str) -> str:

@@ -12,7 +12,7 @@ from neuralgram.errors import NeuralgramError
 from neuralgram.lessons import LESSONS, Page, Parameter
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.markup import Numbers, formula_html, opened, section_html
-from neuralgram.serving.explorer.parts import Chart, Live, heading, say
+from neuralgram.serving.explorer.parts import Chart, Live, Opened, heading, say
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.tracing.steps import number
 
@@ -31,7 +31,11 @@ class Lessons:
         self._page: Page | None = None
         heading("Lessons")
         with ui.element("div").classes("side"):
-            with ui.column().classes("card").style("gap: 2px"):
+            with ui.row().classes("only-phone"):
+                titles = {name: lesson.title for name, lesson in LESSONS.items()}
+                menu = ui.select(titles, value=self._name, label="lesson", on_change=lambda e: self._choose(e.value))
+                menu.props("outlined dense options-dense").style("width: 88vw")
+            with ui.column().classes("card only-wide").style("gap: 2px"):
                 for name, lesson in LESSONS.items():
                     button = ui.button(lesson.title, on_click=lambda name=name: self._choose(name))
                     button.props("flat dense no-caps align=left").style("width: 100%; text-align: left")
@@ -51,15 +55,15 @@ class Lessons:
             for paragraph in " ".join(lesson.text.split(" ")).strip().split("\n\n"):
                 say(" ".join(paragraph.split()))
             self._note = ui.label().classes("hint").props('role="status"')
-            self._formula = Live(classes="card")
-            self._tables = Live(self._opened)
-            self._charts = ui.column().style("width: 100%")
             if lesson.parameters:
                 with ui.expansion("Change the numbers").style("width: 100%") as fields:
                     ui.button("As published", on_click=lambda: self._choose(self._name)).props("dense no-caps outline")
                     for key, parameter in lesson.parameters.items():
                         self._fields(key, parameter)
                 fields.value = parameter_count(lesson.parameters) <= 12
+            self._tables = Live(self._opened)
+            self._charts = ui.column().style("width: 100%")
+            self._formula = Opened(lambda: self._opened(self._open or ""))
         if lesson.seconds > 0:
             self._note.set_text(f"This lesson trains something: about {lesson.seconds:.0f} seconds …")
             ui.timer(0.05, self._work, once=True)
@@ -120,9 +124,7 @@ class Lessons:
         html = "".join(section_html(s, numbers, f"lesson|{i}", level=4) for i, s in enumerate(page.sections))
         self._tables.show(html, numbers, open_key=self._open)
         found = opened(page.sections, self._open.split("|", 1)[1]) if self._open else None
-        self._formula.show(
-            formula_html(*found) if found else '<p class="hint">Open a number to see where it comes from.</p>'
-        )
+        self._formula.show(formula_html(*found) if found else None)
         self._show_charts(page)
 
     def _show_charts(self, page: Page) -> None:

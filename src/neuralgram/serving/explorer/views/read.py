@@ -11,7 +11,7 @@ from neuralgram.errors import NeuralgramError
 from neuralgram.sampling import Sampling
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.markup import Numbers, Shown, word
-from neuralgram.serving.explorer.parts import Live, heading, say, swatch
+from neuralgram.serving.explorer.parts import Live, heading, offer, say, swatch
 from neuralgram.serving.explorer.reading import LONGEST, Candidate, Reading, candidates, read
 from neuralgram.serving.explorer.session import TRAINING
 from neuralgram.serving.explorer.shell import Shell
@@ -34,10 +34,9 @@ class ReadWrite:
         self._drawn = 0
         heading("Read and write")
         say("The darker a token, the more it surprised the model: surprisal is −log P. Choose one to go on from there.")
-        names = [TRAINING, *(name for name, _ in shell.session.models.items())]
         with ui.row().classes("items-end"):
-            menu = ui.select(names, value=TRAINING, label="model", on_change=lambda e: self._other(e.value))
-            menu.props("outlined dense options-dense").style("min-width: 150px")
+            self._menu = ui.select([TRAINING], value=TRAINING, label="model", on_change=lambda e: self._other(e.value))
+            self._menu.props("outlined dense options-dense").style("min-width: 150px")
             self._by = ui.select(["network"], value="network", label="colour by", on_change=self.refresh)
             self._by.props("outlined dense options-dense").style("min-width: 130px")
         self._text = ui.textarea("text to read", on_change=self.refresh)
@@ -133,6 +132,7 @@ class ReadWrite:
 
     def refresh(self) -> None:
         """Surprisals and bars, from one moment of the network."""
+        offer(self._menu, [TRAINING, *self.shell.session.models])
         model, counting = self._models()
         if model is None:
             self._error.set_text("The network is being made.")

@@ -13,7 +13,7 @@ from neuralgram.errors import NeuralgramError
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.charts import Options
 from neuralgram.serving.explorer.markup import Numbers, word
-from neuralgram.serving.explorer.parts import Chart, Live, heading, say
+from neuralgram.serving.explorer.parts import Chart, Live, heading, offer, say
 from neuralgram.serving.explorer.session import TRAINING
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.vectors import (
@@ -61,8 +61,8 @@ class Vectors:
         )
         with ui.row().classes("items-end"):
             names = shell.session.networks()
-            menu = ui.select(names, value=TRAINING, label="network", on_change=lambda e: self._other(e.value))
-            menu.props("outlined dense options-dense").style("min-width: 150px")
+            self._menu = ui.select(names, value=TRAINING, label="network", on_change=lambda e: self._other(e.value))
+            self._menu.props("outlined dense options-dense").style("min-width: 150px")
             self._search = ui.input("find a token", on_change=self._look).props("outlined dense clearable")
             self._metric = ui.select(list(METRICS), value=METRICS[0], label="nearness", on_change=self.refresh)
             self._metric.props("outlined dense options-dense").style("min-width: 120px")
@@ -129,6 +129,7 @@ class Vectors:
         except NeuralgramError:
             self._name = TRAINING
             model = self._model()
+        offer(self._menu, self.shell.session.networks())
         C = _embeddings(model)
         if model is None or C is None:
             return

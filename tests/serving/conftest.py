@@ -1,0 +1,58 @@
+"""One browser and one explorer for all the browser tests of a worker; a page that notes every message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.serving.chromium import WIDE, launched, missing, serving
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    reason = missing()
+    if reason:
+        pytest.skip(reason)
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def explorer(browser: Any) -> Iterator[str]:
+    with serving() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def contexts(browser: Any) -> dict[str, Any]:
+    """Browser contexts by their options: pages of one share its cache, and each page is a visitor all the same."""
+    return {}
+
+
+@pytest.fixture
+def visit(browser: Any, contexts: dict[str, Any]) -> Iterator[Callable[..., Any]]:
+    """`visit(url)`: a new visitor's page; in the end no page has said anything on its console or asked elsewhere."""
+    pages, said = [], []
+
+    def open_page(url: str, **options: Any) -> Any:
+        if str(options) not in contexts:
+            contexts[str(options)] = browser.new_context(**({"viewport": WIDE} | options))
+        page = contexts[str(options)].new_page()
+        pages.append(page)
+        page.set_default_timeout(60_000)
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(f"error: {error}"))
+        page.on("request", lambda r: said.append(f"asked {r.url}") if not _near(r.url) else None)
+        page.goto(url)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+    assert said == []
+
+
+def _near(url: str) -> bool:
+    return url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "file:", "data:", "blob:"))

@@ -1,0 +1,246 @@
+"""The explorer in a headless Chromium, as a visitor meets it. Nothing waits for a time, only for what is seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.serving.chromium import PHONE
+
+Visit = Callable[..., Any]
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+def figures(page: Any) -> tuple[str, str, str]:
+    """Step, training and held-out loss as the page shows them."""
+    return tuple(page.locator(f"#{name}").inner_text() for name in ("step", "train-loss", "valid-loss"))
+
+
+def ready(page: Any, step: int = 0) -> None:
+    """Wait until the run stands at `step`."""
+    page.locator("#step", has_text=re.compile(f"^{step:,}$")).wait_for()
+
+
+def steps(page: Any, count: int) -> None:
+    """Press the button that makes `count` updates."""
+    page.get_by_label("how many steps").fill(str(count))
+    page.get_by_label("how many steps").press("Tab")
+    page.get_by_role("button", name="N steps").click()
+
+
+def choose(page: Any, label: str, option: str) -> None:
+    """Choose from a menu."""
+    page.get_by_role("combobox", name=label, exact=True).click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def probability(page: Any, word: str) -> float:
+    """p of a word in the drawing of the network."""
+    return float(page.locator(".probs .row", has=page.get_by_text(word, exact=True)).locator(".n").inner_text())
+
+
+def test_training_lowers_the_loss_and_rewinding_brings_back_the_same_numbers(visit: Visit, explorer: str):
+    page = visit(explorer)
+    ready(page)
+    start = figures(page)
+    assert float(start[1]) == pytest.approx(2.77, abs=0.01)  # log 16
+    page.get_by_role("button", name="Step", exact=True).click()
+    ready(page, 1)
+    steps(page, 119)
+    ready(page, 120)
+    later = figures(page)
+    assert float(later[1]) < 1.2 < float(start[1])
+    page.get_by_text("After 120 updates").first.wait_for()
+    page.get_by_role("button", name="Rewind").click()
+    ready(page)
+    assert figures(page) == start
+    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Rewind").click()
+    ready(page)
+    steps(page, 120)
+    ready(page, 120)
+    assert figures(page) == later
+
+
+def test_the_five_words_change_with_a_word_and_their_update_is_the_published_one(visit: Visit, explorer: str):
+    page = visit(f"{explorer}?view=inside")
+    page.locator(".probs .n").first.wait_for()
+    assert probability(page, "sat") == pytest.approx(0.400, abs=5e-4)
+    choose(page, "w(t−1)", "dog")
+    page.get_by_text("After “the dog”").wait_for()
+    assert probability(page, "sat") == pytest.approx(0.395, abs=5e-4)
+    choose(page, "w(t−2)", "cat")
+    choose(page, "w(t−1)", "the")
+    page.get_by_text("After “cat the”").wait_for()
+    assert probability(page, "sat") == pytest.approx(0.324, abs=5e-4)
+    choose(page, "w(t−2)", "the")
+    choose(page, "w(t−1)", "cat")
+    page.get_by_text("After “the cat”").wait_for()
+    for _ in range(9):
+        page.get_by_role("button", name="Next").click()
+    page.get_by_text("10 of 10: before → after").wait_for()
+    row = page.locator("[aria-label='step by step'] tr", has=page.get_by_role("rowheader", name="P(sat)", exact=True))
+    row.first.wait_for()
+    assert [float(text) for text in row.locator("td button").all_inner_texts()] == pytest.approx(
+        [0.4000, 0.4811], abs=5e-5
+    )
+    assert page.get_by_text("Checked by finite differences").is_visible()
+
+
+def test_a_number_opens_by_keyboard_with_its_inputs_filled_in_and_follows_the_training(visit: Visit, explorer: str):
+    page = visit(f"{explorer}?view=inside")
+    cell = page.get_by_role("button", name="0.6640", exact=True).first
+    cell.focus()
+    page.keyboard.press("Enter")
+    opened = page.get_by_label("the number opened")
+    opened.get_by_text("tanh(0.8)").wait_for()
+    assert "= 0.664" in opened.inner_text()
+    opened.get_by_role("button", name="Close").click()
+    opened.wait_for(state="hidden")
+    ready(page)
+    choose(page, "network", "in training")
+    page.locator(".net .n").nth(20).click()
+    opened.wait_for()
+    before = opened.inner_text()
+    steps(page, 40)
+    ready(page, 40)
+    page.wait_for_function("before => !document.querySelector('.opened').innerText.startsWith(before)", arg=before)
+    page.wait_for_function("""() => {
+        const open = document.querySelector('.net .n.open');
+        const lines = document.querySelector('.opened .formula').innerText;
+        const last = Number(lines.trim().split('=').pop().replace('−', '-'));
+        return Math.abs(last - Number(open.innerText.replace('−', '-'))) < 1e-4;
+    }""")
+
+
+def test_a_state_is_restored_from_its_address(visit: Visit, explorer: str):
+    page = visit(f"{explorer}?view=inside&network=in+training&seed=3&window=1.2.3&target=4")
+    ready(page)
+    steps(page, 50)
+    ready(page, 50)
+    page.wait_for_url(re.compile("step=50"))
+    page.locator(".probs .n").first.wait_for()
+    shown = page.locator(".net").inner_text()
+    other = visit(page.url)
+    ready(other, 50)
+    other.wait_for_function("text => document.querySelector('.net')?.innerText === text", arg=shown)
+    assert figures(other) == figures(page)
+
+
+def test_two_visitors_do_not_share_a_run(visit: Visit, explorer: str):
+    first, second = visit(explorer), visit(f"{explorer}?sample=story&d_hidden=8")
+    ready(first)
+    ready(second)
+    still = figures(second)
+    first.get_by_role("button", name="Play").click()
+    first.wait_for_function("() => Number(document.getElementById('step').innerText) > 20")
+    assert figures(second) == still
+    steps(second, 10)
+    ready(second, 10)
+    first.get_by_role("button", name="Pause").click()
+    assert second.get_by_text("V = 26 tokens").is_visible()
+
+
+def test_divergence_is_explained_with_one_click_back(visit: Visit, explorer: str):
+    page = visit(explorer)
+    ready(page)
+    steps(page, 30)
+    ready(page, 30)
+    page.get_by_label("learning rate ε").fill("900000")
+    page.get_by_label("learning rate ε").press("Enter")
+    page.wait_for_url(re.compile("then=30"))
+    page.get_by_role("button", name="Play").click()
+    page.get_by_text("Training diverged").wait_for()
+    page.get_by_role("button", name=re.compile("^Back to step 30")).click()
+    ready(page, 30)
+    page.get_by_text("Training diverged").wait_for(state="detached")
+    assert page.get_by_label("learning rate ε").input_value() == "90000"
+
+
+def test_hostile_input_gets_a_clear_message_and_harms_no_one(visit: Visit, explorer: str):
+    page = visit(explorer)
+    ready(page)
+    for value in ("0", "1000000000"):
+        page.get_by_label("window c").fill(value)
+        page.get_by_role("button", name="Make this network").click()
+        page.get_by_role("alert").get_by_text(
+            f"window c {float(value):g}: expected a whole number from 1 to 12"
+        ).wait_for()
+    choose(page, "text", "your own text")
+    area = page.locator("textarea.own")
+    pasted = area.evaluate("""node => {
+        const data = new DataTransfer();
+        data.setData("text", "x".repeat(50_000_000));
+        const how = { clipboardData: data, bubbles: true, cancelable: true };
+        return node.dispatchEvent(new ClipboardEvent("paste", how));
+    }""")
+    assert pasted is False  # it was stopped before the browser would lay it out
+    page.get_by_text("50,000,000 characters; this page takes up to 200,000").wait_for()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "big.txt", "mimeType": "text/plain", "buffer": b"x" * 9**7}
+    )
+    page.get_by_text("4,782,969 characters; this page").wait_for()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "odd.txt", "mimeType": "text/plain", "buffer": b"\xff\xfe"}
+    )
+    page.get_by_text("odd.txt is not text in UTF-8").wait_for()
+    area.evaluate("node => { explorer.tooLong = () => false; node.value = 'x'.repeat(200_001); }")
+    page.get_by_role("button", name="Use this text").click()  # the server asks for itself
+    page.get_by_role("alert").get_by_text("a text of 200,001 characters").wait_for()
+    area.fill("<script>document.title = 'harmed'</script><img src=x onerror=alert(1)>\n" * 20)
+    page.get_by_role("button", name="Use this text").click()
+    page.locator(".state").get_by_text("your own text").wait_for()
+    ready(page)
+    page.get_by_role("tab", name="Read and write").click()
+    page.locator(".tokens button").first.wait_for()
+    assert page.title() == "neuralgram explorer"
+    assert page.url.endswith("?view=read")  # the address tells nothing of the text
+
+
+def test_views_fit_a_phone_and_have_words_for_their_pictures(visit: Visit, explorer: str):
+    page = visit(f"{explorer}?step=40", viewport=PHONE, color_scheme="dark")
+    ready(page, 40)
+    for name, words in (
+        ("Inside", "After “the cat”"),
+        ("Vectors", "16 of 16 tokens; the plane shows"),
+        ("Why it generalises", "The 4-gram has seen “ate the”"),
+        ("Read and write", "Perplexity over the"),
+        ("Lessons", "A unit multiplies"),
+        ("Train", "After 40 updates"),
+    ):
+        page.get_by_role("tab", name=name).click()
+        page.get_by_text(words).first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], name
+    charts = page.locator(".nicegui-echart").evaluate_all("nodes => nodes.map(n => [n.role, n.ariaLabel])")
+    assert len(charts) >= 4
+    assert all(role == "img" and len(label) > 30 for role, label in charts)
+
+
+def test_reading_and_writing(visit: Visit, explorer: str):
+    page = visit(f"{explorer}?view=read&step=150")
+    ready(page, 150)
+    page.get_by_label("text to read").fill("the cow ate the hay . the sheep")
+    page.get_by_text("Perplexity over the 5 tokens that all score").wait_for()
+    bars = page.locator(".bars button.t")
+    bars.first.wait_for()
+    word = bars.first.inner_text()
+    bars.first.click()
+    page.wait_for_function("word => document.querySelector('textarea').value.endsWith('the sheep ' + word)", arg=word)
+    page.locator(".tokens button", has_text="hay").click()
+    page.wait_for_function("() => document.querySelector('textarea').value === 'the cow ate the hay'")
+    page.get_by_role("button", name="Draw one").click()
+    page.wait_for_function("() => document.querySelector('textarea').value.length > 'the cow ate the hay'.length")
+
+
+def test_a_lesson_is_open_to_change(visit: Visit, explorer: str):
+    page = visit(f"{explorer}?view=lessons&lesson=softmax")
+    page.get_by_text("0.4170").first.wait_for()
+    page.get_by_role("button", name="Five words: a prediction and one update").click()
+    page.get_by_text("0.4811").first.wait_for()
+    assert page.get_by_text("as published").count() > 10
+    page.get_by_role("button", name="Tour").click()
+    page.get_by_text("Tour 1 of 5 · Train").wait_for()
