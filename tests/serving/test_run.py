@@ -178,6 +178,17 @@ def test_unfit_texts_are_refused_in_words(text: str, words: str):
     assert session.run is run
 
 
+@pytest.mark.parametrize("tokens", ["words", "chars", "bpe", "bytes"])
+@pytest.mark.parametrize("by_line", [False, True])
+def test_every_kind_of_token_trains(tokens: str, by_line: bool):
+    text = "“It rains,” said the hen. It does – always!\nThe duck: swims.\n\n" * 12
+    session = Session()
+    settings = replace(DEFAULTS["own"], tokens=tokens, by_line=by_line, context=2, batch_size=16)
+    run = session.take(settings, text)
+    run.run_to(20)
+    assert run.points[-1].train < run.points[0].train == pytest.approx(run.log_v, abs=0.02)
+
+
 def test_html_in_a_text_is_text():
     session = Session()
     ready = session.read(DEFAULTS["own"], "<script>alert(1)</script> & <b>bold</b>\n" * 40)

@@ -107,6 +107,8 @@ class WordAtoms:
         self._remembered = _Remembered(self._find)
 
     def _find(self, chunk: str) -> tuple[int, ...]:
+        if chunk == _LINE_END:
+            return (self.mark,)
         return tuple(self._number(word) for word in self._splitter.words(chunk))
 
     def _number(self, word: str) -> int:
