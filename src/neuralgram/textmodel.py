@@ -191,7 +191,12 @@ class TextModel:
 
 
 def load(folder: Path | str) -> TextModel:
-    """The model in a directory, with its tokenizer and boundary: strings in, strings out."""
+    """The model in a directory, with its tokenizer and boundary: strings in, strings out.
+
+    An ARPA file, plain or gzip, is a model too: its words are parted by white space, its units are lines.
+    """
+    if Path(folder).is_file():
+        return read_arpa(Path(folder))
     saved = modeldir.load(folder)
     if saved.tokenizer is None:
         raise ModelDirError(f"{folder}: has no tokenizer.json, so it reads no text; `load_nplm` gives the bare network")
@@ -199,6 +204,19 @@ def load(folder: Path | str) -> TextModel:
         return TextModel(saved.model, saved.tokenizer, saved.boundary, saved.info, Path(folder), saved.frequencies)
     except InputError as error:
         raise ModelDirError(f"{folder}: {error}") from None
+
+
+def read_arpa(path: Path) -> TextModel:
+    """The counting model of an ARPA file, over words; a stream where the file has no boundary to predict."""
+    from neuralgram.ngram import arpa
+    from neuralgram.text.tokenizers import Words
+
+    if not path.name.endswith((".arpa", ".arpa.gz", ".lm", ".lm.gz")):
+        raise ModelDirError(f"{path}: is a file; expected a model directory, or an ARPA file (.arpa, .arpa.gz)")
+    read = arpa.read_arpa(path)
+    closed = read.model.boundary is not None
+    words = Words(read.symbols[:-1] if closed else read.symbols)
+    return TextModel(read.model, words, "line" if closed else "stream", path=path)
 
 
 def _until(tokens: Iterator[int], end: int | None) -> Iterator[int]:

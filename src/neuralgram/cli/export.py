@@ -1,4 +1,4 @@
-"""`neuralgram export MODEL --to html --out FILE`: a model as one file for another program or person."""
+"""`neuralgram export MODEL --to html|arpa --out FILE`: a model as one file for another program or person."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from neuralgram.cli.common import emit, json_option, model_argument, say
 
 @click.command("export")
 @model_argument
-@click.option("--to", "form", type=click.Choice(["html"]), required=True, help="html: one page that works offline.")
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(["html", "arpa"]),
+    required=True,
+    help="html: a network as one page that works offline; arpa: a Kneser–Ney model for KenLM and its kin.",
+)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
 @click.option("--title", help="Heading of the page; by default the model's name.")
 @click.option(
@@ -24,15 +30,24 @@ from neuralgram.cli.common import emit, json_option, model_argument, say
 def command(
     model: Path, form: str, out: Path, title: str | None, text: Path | None, overwrite: bool, as_json: bool
 ) -> None:
-    """Write MODEL, a network, as one HTML page with its weights and a plain script in it: change the window, see the
-    bars, read surprisals, generate. It needs no network and no server; mail it to a class."""
+    """Write MODEL as one file.
+
+    html: a network with its weights and a plain script in one page: change the window, see the bars, read surprisals,
+    generate. It needs no network and no server; mail it to a class. arpa: gzip where FILE ends in .gz.
+    """
     from neuralgram.errors import InputError
+    from neuralgram.exporting.arpa import to_arpa
     from neuralgram.exporting.html import to_html
     from neuralgram.files import write_atomic
     from neuralgram.textmodel import load
 
     if out.exists() and not overwrite:
         raise InputError(f"{out}: exists already; choose another --out, or --overwrite it")
+    if form == "arpa":
+        to_arpa(load(model), out)
+        if as_json:
+            emit({"out": out, "to": form, "bytes": out.stat().st_size})
+        return
     try:
         measured_on = text.read_text(encoding="utf-8") if text else None
     except UnicodeDecodeError as error:
