@@ -15,7 +15,7 @@ from neuralgram.ngram.bins import ContextBins, em
 from neuralgram.recipes.rows import Row
 from neuralgram.recipes.work import Floats, Work
 
-ITERATIONS = 100
+ITERATIONS = 200
 UNIFORM = "uniform"
 
 LossesOf = Callable[[Row], Floats]

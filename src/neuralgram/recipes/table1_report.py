@@ -41,7 +41,8 @@ def _text(report: Report) -> tuple[list[str], dict[str, Any]]:
     lines = lines_of(
         f"A stream of {number(sum(parts.values()), 9)} tokens: {number(parts['train'], 9)} train, "
         f"{number(parts['valid'], 9)} validation, {number(parts['test'], 9)} test. "
-        f"V = {number(corpora.vocab_size, 9)}, the same for every model; {100 * shares['valid']:.1f}% of validation and {100 * shares['test']:.1f}% of test "
+        f"V = {number(corpora.vocab_size, 9)}, the same for every model; "
+        f"{100 * shares['valid']:.1f}% of validation and {100 * shares['test']:.1f}% of test "
         f"are the unknown symbol. {about['unseen_types']} types never occur in training; figures *seen* leave them out."
     )
     lines += lines_of(
