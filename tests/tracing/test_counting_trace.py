@@ -118,11 +118,17 @@ def test_a_mixture_shows_its_parts_and_weights() -> None:
 
 def test_a_binned_mixture_shows_the_weights_of_its_bin() -> None:
     from neuralgram.mixture import Mixture
+    from neuralgram.ngram.bins import ContextBins
 
     parts = [fit("add-k", CORPUS, 2, k=0.5), fit("longest-match", CORPUS, 3, floor=0.1)]
-    mixture = Mixture.binned(parts, CORPUS, CORPUS)
+    bins = ContextBins.of(CORPUS)
+    share = np.linspace(0.1, 0.9, len(bins))
+    mixture = Mixture(parts, np.stack([share, 1 - share], axis=1), bins)
+    found = set()
     for context in ([1, 2], [7, 7]):
         made = trace(mixture, context)
+        found.add(made.parts[0].weight)
         shares = [np.exp(part.trace.log_p) for part in made.parts]
-        total = sum(part.weight * share for part, share in zip(made.parts, shares, strict=True))
+        total = sum(part.weight * p for part, p in zip(made.parts, shares, strict=True))
         np.testing.assert_allclose(total, np.exp(mixture.log_probs([context])[0]), atol=1e-12)
+    assert len(found) == 2
