@@ -13,9 +13,9 @@ from neuralgram.lm import LanguageModel
 from neuralgram.text.windows import Corpus
 from neuralgram.tracing import batch, render
 from neuralgram.tracing.algebra import elementwise, given
-from neuralgram.tracing.explain import Traced
 from neuralgram.tracing.names import letter_of
 from neuralgram.tracing.network import LINEAR_HEADS, Network
+from neuralgram.tracing.result import Traced
 from neuralgram.tracing.steps import Section
 
 _NUMBERS = 1 << 24  # about so many numbers of the log-probability matrix are held at once

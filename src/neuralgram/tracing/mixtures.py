@@ -12,7 +12,7 @@ from neuralgram.tracing.prediction import Words
 from neuralgram.tracing.steps import Floats, Index, Section, number
 
 if TYPE_CHECKING:
-    from neuralgram.tracing.explain import Part
+    from neuralgram.tracing.result import Part
 
 
 def weights_of(mixture: Any, ids: NDArray[np.int64]) -> Floats:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
-from neuralgram.tracing.explain import Traced
+from neuralgram.tracing.result import Traced
 from neuralgram.tracing.steps import Floats
 from neuralgram.tracing.words import word_id
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from neuralgram.errors import InputError
 
 if TYPE_CHECKING:
-    from neuralgram.tracing.explain import SpeaksText
+    from neuralgram.tracing.result import SpeaksText
 
 
 def word_id(model: SpeaksText, text: str) -> int | None:
