@@ -20,7 +20,7 @@ VIEWS = {
     "read": "view=read&step=300",
     "lessons": "view=lessons&lesson=five-words",
 }
-_COLOURS = 48  # of a picture's palette: flat pages need few, and few make small files
+_COLOURS = 128  # of a picture's palette: flat pages need few, and few make small files
 _TALL = 2400
 
 

@@ -186,7 +186,7 @@ def test_every_kind_of_token_trains(tokens: str, by_line: bool):
     settings = replace(DEFAULTS["own"], tokens=tokens, by_line=by_line, context=2, batch_size=16)
     run = session.take(settings, text)
     run.run_to(20)
-    assert run.points[-1].train < run.points[0].train == pytest.approx(run.log_v, abs=0.02)
+    assert run.points[-1].train < run.points[0].train == pytest.approx(run.log_v, abs=0.05)
 
 
 def test_html_in_a_text_is_text():
@@ -204,7 +204,7 @@ def test_sizes_outside_their_bounds_are_refused(name: str, value: object):
 
 def test_a_network_too_large_for_the_page_is_refused():
     with pytest.raises(InputError, match="parameters"):
-        Run(prepare(SMALL, "", LIMITS), SMALL, Limits(parameters=500))
+        Run(prepare(SMALL, "", LIMITS), SMALL, Limits(parameters=400))
 
 
 def test_settings_survive_the_trip_through_an_address():

@@ -19,7 +19,7 @@ from neuralgram.serving.explorer.generalise import Animals
 from neuralgram.serving.explorer.inside import Window, drawing, looked, stages, traced
 from neuralgram.serving.explorer.limits import Limits
 from neuralgram.serving.explorer.markup import Numbers, opened, section_html, word
-from neuralgram.serving.explorer.pulls import pulls, row_gradients, windows_with
+from neuralgram.serving.explorer.pulls import alike, along, row_gradients, steps, windows_with
 from neuralgram.serving.explorer.reading import LONGEST, candidates, read
 from neuralgram.serving.explorer.run import Run
 from neuralgram.serving.explorer.session import Session
@@ -178,7 +178,7 @@ def test_tsv_holds_every_number_and_escapes_symbols():
 
 
 def test_the_sheep(animals: Session):
-    page = Animals(animals.ready, 3)
+    page = Animals(animals.ready, 3, 3)
     bars = {bar.word: bar for bar in page.bars(animals.snapshot(), "sheep")}
     assert page.used("sheep") == "ate the"
     assert page.used("cow") == "cow ate the"
@@ -187,7 +187,7 @@ def test_the_sheep(animals: Session):
 
 
 def test_the_sheep_moves_towards_cow_and_goat(animals: Session):
-    page = Animals(animals.ready, 3)
+    page = Animals(animals.ready, 3, 3)
     shots = list(animals.run.kept)
     page.follow(shots[:10])
     page.follow(shots)
@@ -197,11 +197,13 @@ def test_the_sheep_moves_towards_cow_and_goat(animals: Session):
     at = {name: int(animals.ready.tokenizer.encode(name)[0]) for name in ("sheep", "cow", "goat")}
     mean = (math.dist(C[at["sheep"]], C[at["cow"]]) + math.dist(C[at["sheep"]], C[at["goat"]])) / 2
     assert page.distances[-1].grazers == pytest.approx(mean)
-    assert page.said(page.summed()[0]) == ". the sheep → grazed"
-    again = Animals(animals.ready, 3)
+    first = page.pulls(shots)
+    again = Animals(animals.ready, 3, 3)
     again.follow(shots)
     assert again.distances == page.distances
-    assert again.summed() == page.summed()
+    assert again.pulls(shots) == first  # looked at once or often, the sums are the same
+    assert first[0].so_far > 0  # what pulled most pulled the way the sheep went
+    assert sum(pull.so_far for pull in first) > 0
     page.follow(shots[:3])  # rewound
     assert len(page.distances) == 3
 
@@ -219,12 +221,18 @@ def test_pulls_are_the_reference_gradients(animals: Session, direct: bool):
     for i in range(len(found.targets)):
         theirs = nplm_grads(P, found.contexts[i : i + 1], found.targets[i : i + 1])["E"][sheep]
         assert mine[i] == pytest.approx(theirs, abs=1e-12)
-    towards = shot.embeddings[0]
-    strongest = pulls(shot, found, sheep, towards)[0]
-    direction = (towards - shot.embeddings[sheep]) / np.linalg.norm(towards - shot.embeddings[sheep])
-    i = found.contexts.tolist().index(list(strongest.context))
     total = len(animals.ready.train) - 3
-    assert strongest.pull == pytest.approx(-float(mine[i] @ direction) * strongest.count / total)
+    assert steps(shot, found, sheep) == pytest.approx(-mine * found.counts[:, None] / total)
+    direction = shot.embeddings[0] - shot.embeddings[sheep]
+    expected = [float(row @ direction) / math.sqrt(direction @ direction) for row in mine]
+    assert along(mine, direction) == pytest.approx(expected)
+    assert along(mine, direction * 0) == pytest.approx(0)
+    assert alike(shot, found, sheep, sheep) == pytest.approx(1)
+    cow = int(animals.ready.tokenizer.encode("cow")[0])
+    swapped = np.where(found.contexts[:1] == sheep, cow, found.contexts[:1])
+    other = nplm_grads(P, swapped, found.targets[:1])["E"][cow]
+    cosine = float(mine[0] @ other) / math.sqrt(float(mine[0] @ mine[0]) * float(other @ other))
+    assert alike(shot, found, sheep, cow)[0] == pytest.approx(cosine)
 
 
 def test_windows_with_a_word_are_those_of_a_plain_loop(animals: Session):

@@ -26,7 +26,7 @@ def lines(x_name: str) -> Options:
     return {
         "animation": False,
         "grid": {"left": 46, "right": 16, "top": 36, "bottom": 44},
-        "legend": {"type": "scroll", "top": 2, "left": 8, "right": 8, "itemWidth": 26, "itemGap": 14},
+        "legend": {"type": "scroll", "top": 2, "left": 0, "right": 0, "itemWidth": 22, "itemGap": 9},
         "tooltip": {"trigger": "axis", "confine": True},
         "xAxis": _axis(x_name, {"type": "value", "nameLocation": "middle", "nameGap": 28, "min": 0}),
         "yAxis": _axis("", {"type": "value", "scale": True}),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.ngram.longest_match import LongestMatch
-from neuralgram.serving.explorer.pulls import Pull, pulls, windows_with
+from neuralgram.serving.explorer.pulls import alike, along, steps, windows_with
 from neuralgram.serving.explorer.snapshot import Snapshot
 from neuralgram.serving.explorer.texts import Ready
 from neuralgram.serving.explorer.vectors import principal_axes, procrustes
@@ -36,6 +36,21 @@ class Distances(NamedTuple):
     hunters: float
 
 
+class Pull(NamedTuple):
+    """One kind of training window with the sheep in it: how often it occurs, and how it moves the sheep's vector.
+
+    so_far   along the way the vector has come, summed over the updates
+    now      towards the middle of cow and goat, in the next update
+    cow      how alike, from −1 to 1, is what the window would ask of a cow in the sheep's place
+    """
+
+    window: str
+    times: int
+    so_far: float
+    now: float
+    cow: float
+
+
 class Way(NamedTuple):
     """The animals' places in a plane, and the places [N, 2] the sheep has been."""
 
@@ -46,7 +61,7 @@ class Way(NamedTuple):
 class Animals:
     """The animals' page over a text that has them. `prompt` is what both models read."""
 
-    def __init__(self, ready: Ready, context: int) -> None:
+    def __init__(self, ready: Ready, context: int, d_emb: int) -> None:
         self.ready = ready
         self.context = context
         self.counting = LongestMatch.fit(ready.train, 4)
@@ -55,7 +70,7 @@ class Animals:
         self._followed: list[Snapshot] = []
         self._places: NDArray[np.float64] | None = None
         self._windows = windows_with(ready.train, context, self.sheep)
-        self._total: dict[tuple[tuple[int, ...], int], float] = {}
+        self._total = np.zeros((len(self._windows.targets), d_emb))
 
     def _id(self, name: str) -> int:
         return int(self.ready.tokenizer.encode(name)[0])
@@ -93,13 +108,13 @@ class Animals:
         if len(shots) < known or any(a is not b for a, b in zip(self._followed, shots, strict=False)):
             known = 0
             self.distances, self._followed = [], []
-            self._total.clear()
+            self._total = np.zeros_like(self._total)
         for i in range(known, len(shots)):
             self.distances.append(self._distances(shots[i]))
             self._followed.append(shots[i])
-            for pull in self.pulls(shots[i - 1]) if i else []:
-                key = (pull.context, pull.target)
-                self._total[key] = self._total.get(key, 0.0) + pull.pull * (shots[i].step - shots[i - 1].step)
+            if i:
+                updates = shots[i].step - shots[i - 1].step
+                self._total += steps(shots[i - 1], self._windows, self.sheep) * updates
 
     def _distances(self, shot: Snapshot) -> Distances:
         C, sheep = shot.embeddings, shot.embeddings[self.sheep]
@@ -121,22 +136,21 @@ class Animals:
         places = {name: (float(x), float(y)) for name, (x, y) in zip(ANIMALS, xy, strict=True)}
         return Way(places, path @ axes)
 
-    def pulls(self, shot: Snapshot) -> list[Pull]:
-        """What pulls the sheep towards cow and goat at this moment."""
-        return pulls(shot, self._windows, self.sheep, self.goal(shot))
+    def pulls(self, shots: Sequence[Snapshot]) -> list[Pull]:
+        """Every kind of window that holds the sheep, and how it pulls; what pulled most comes first.
 
-    def summed(self) -> list[Pull]:
-        """What pulled it, summed over the updates followed; strongest first."""
-        counts = {
-            (tuple(context.tolist()), int(target)): int(count)
-            for context, target, count in zip(
-                self._windows.contexts, self._windows.targets, self._windows.counts, strict=True
-            )
-        }
-        ranked = sorted(self._total.items(), key=lambda item: -abs(item[1]))
-        return [Pull(context, target, counts[context, target], value) for (context, target), value in ranked]
+        Summed over the updates followed, along the way the sheep has come; and now, towards cow and goat.
+        """
+        now, start = shots[-1], shots[0]
+        come = now.embeddings[self.sheep] - start.embeddings[self.sheep]
+        so_far = along(self._total, come)
+        towards = along(steps(now, self._windows, self.sheep), self.goal(now) - now.embeddings[self.sheep])
+        cow = alike(now, self._windows, self.sheep, self._id(LIKE[0]))
+        w = self._windows
+        rows = zip(w.contexts.tolist(), w.targets.tolist(), w.counts.tolist(), so_far, towards, cow, strict=True)
+        found = [Pull(self._said(c, t), n, float(a), float(b), float(k)) for c, t, n, a, b, k in rows]
+        return sorted(found, key=lambda pull: -abs(pull.so_far))
 
-    def said(self, pull: Pull) -> str:
-        """The window in words."""
+    def _said(self, context: list[int], target: int) -> str:
         name = self.ready.tokenizer.symbol
-        return " ".join(name(i) for i in pull.context) + " → " + name(pull.target)
+        return " ".join(name(i) for i in context) + " → " + name(target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,20 +11,6 @@ from neuralgram.serving.explorer.snapshot import Snapshot
 from neuralgram.text.windows import Corpus
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Pull:
-    """One kind of training window: its tokens, what followed, how often, and how strongly it pulls.
-
-    pull   how far a small step of gradient descent on these windows moves the word towards the goal, per unit of
-           learning rate and window of the corpus; below 0 it pushes it away
-    """
-
-    context: tuple[int, ...]
-    target: int
-    count: int
-    pull: float
 
 
 class Windows(NamedTuple):
@@ -67,16 +52,22 @@ def row_gradients(shot: Snapshot, contexts: NDArray[np.int64], targets: NDArray[
     return np.asarray((blocks * (contexts == token)[:, :, None]).sum(axis=1), np.float64)
 
 
-def pulls(shot: Snapshot, found: Windows, token: int, towards: Floats) -> list[Pull]:
-    """How each kind of window pulls `token` towards the point `towards` [m] of the space; strongest first."""
-    direction = towards - shot.embeddings[token]
+def steps(shot: Snapshot, found: Windows, token: int) -> Floats:
+    """How gradient descent on each kind of window moves `token`: −∂ℓ/∂C[token] times its share of the text, [N, m]."""
+    gradients = row_gradients(shot, found.contexts, found.targets, token)
+    return np.asarray(-gradients * (found.counts / found.of)[:, None], np.float64)
+
+
+def along(vectors: Floats, direction: Floats) -> Floats:
+    """The part of each vector [N, m] that leads in `direction` [m]; 0 where there is no direction."""
     length = float(np.linalg.norm(direction))
-    if not len(found.targets) or length == 0:
-        return []
-    steps = -row_gradients(shot, found.contexts, found.targets, token) @ (direction / length)
-    strength = steps * found.counts / found.of
-    order = np.argsort(-np.abs(strength), kind="stable")
-    return [
-        Pull(tuple(found.contexts[i].tolist()), int(found.targets[i]), int(found.counts[i]), float(strength[i]))
-        for i in order
-    ]
+    return vectors @ direction / length if length > 0 else np.zeros(len(vectors))
+
+
+def alike(shot: Snapshot, found: Windows, token: int, other: int) -> Floats:
+    """Cosine, for each window, of what it asks of `token` and what it would ask of `other` in its place, [N]."""
+    mine = row_gradients(shot, found.contexts, found.targets, token)
+    swapped = np.where(found.contexts == token, other, found.contexts)
+    theirs = row_gradients(shot, swapped, found.targets, other)
+    lengths = np.linalg.norm(mine, axis=1) * np.linalg.norm(theirs, axis=1)
+    return np.asarray((mine * theirs).sum(axis=1) / np.where(lengths > 0, lengths, 1.0), np.float64)

@@ -8,10 +8,9 @@ import numpy as np
 from nicegui import ui
 
 from neuralgram.serving.explorer import charts
-from neuralgram.serving.explorer.generalise import Animals, Bars
+from neuralgram.serving.explorer.generalise import Animals, Bars, Pull
 from neuralgram.serving.explorer.markup import Numbers
 from neuralgram.serving.explorer.parts import Chart, Live, heading, say, swatch
-from neuralgram.serving.explorer.pulls import Pull
 from neuralgram.serving.explorer.settings import DEFAULTS
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.snapshot import Snapshot
@@ -27,7 +26,7 @@ class Why:
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
         self._page: Animals | None = None
-        self._of: tuple[Ready, int] | None = None
+        self._of: tuple[Ready, int, int] | None = None
         self._animal = "sheep"
         heading("Why it generalises")
         say(
@@ -63,9 +62,8 @@ class Why:
         with ui.element("section").classes("card"):
             ui.html("Which windows pulled it there", tag="h3", sanitize=True)
             say(
-                "Every training window that holds the sheep moves its vector against the gradient of its loss. This is "
-                "the part of that move that leads towards the middle of cow and goat. A window that a cow could stand "
-                "in as well wants the same of the sheep's vector as of the cow's: that is why words that are used "
+                "Every training window that holds the sheep moves its vector against the gradient of its loss. A "
+                "window in which a cow would do as well asks the same of both vectors: that is why words that are used "
                 "alike become alike."
             )
             self._pulls = Live()
@@ -93,9 +91,10 @@ class Why:
         shot = session.snapshot()
         if not fits or shot is None or session.ready is None:
             return
-        if self._of != (session.ready, session.settings.context):
-            self._of = (session.ready, session.settings.context)
-            self._page = Animals(*self._of)
+        needs = (session.ready, session.settings.context, session.settings.d_emb)
+        if self._of != needs:
+            self._of = needs
+            self._page = Animals(*needs)
         page = self._page
         if page is None:
             return
@@ -103,7 +102,8 @@ class Why:
         page.follow(shots)
         self._show_bars(page, page.bars(shot, self._animal), shot.step)
         self._show_way(page, shots)
-        self._show_pulls(page, page.pulls(shot))
+        if shots:
+            self._show_pulls(page.pulls(shots))
 
     def _show_bars(self, page: Animals, bars: list[Bars], step: int) -> None:
         rows = []
@@ -150,21 +150,24 @@ class Why:
         )
         self._chart.show(series, caption)
 
-    def _show_pulls(self, page: Animals, now: list[Pull]) -> None:
+    def _show_pulls(self, found: list[Pull]) -> None:
         numbers = Numbers()
-        strongest = max((abs(p.pull) for p in now), default=0.0) or 1.0
-        summed = {(p.context, p.target): p.pull for p in page.summed()}
-        most = max(map(abs, summed.values()), default=0.0) or 1.0
+        most = max((abs(p.so_far) for p in found), default=0.0) or 1.0
+        strongest = max((abs(p.now) for p in found), default=0.0) or 1.0
         rows = "".join(
-            f'<tr><th scope="row">{escape(page.said(p))}</th><td>{p.count}</td>'
-            f"<td>{numbers.text(f'now|{i}', _arrow(p.pull / strongest))}</td>"
-            f"<td>{numbers.text(f'sum|{i}', _arrow(summed.get((p.context, p.target), 0.0) / most))}</td></tr>"
-            for i, p in enumerate(now[:_ROWS])
+            f'<tr><th scope="row">{escape(p.window)}</th><td>{p.times}</td>'
+            f"<td>{numbers.text(f'sum|{i}', _arrow(p.so_far / most))}</td>"
+            f"<td>{numbers.text(f'now|{i}', _arrow(p.now / strongest))}</td>"
+            f"<td>{numbers.text(f'cow|{i}', f'{p.cow:+.2f}')}</td></tr>"
+            for i, p in enumerate(found[:_ROWS])
         )
         self._pulls.show(
             '<div class="scroll"><table><tr><th scope="col">window → next</th><th scope="col">times</th>'
-            f'<th scope="col">pull now</th><th scope="col">pull so far</th></tr>{rows}</table></div>'
-            '<p class="hint">as a share of the strongest; → leads towards cow and goat, ← away</p>',
+            '<th scope="col">pull so far</th><th scope="col">pull now</th><th scope="col">with a cow</th></tr>'
+            f"{rows}</table></div>"
+            '<p class="hint">So far: the part along the way the sheep has come (→), as a share of the strongest. Now: '
+            "towards the middle of cow and goat (→) or away (←). With a cow: how alike is what the same window would "
+            "ask of a cow in the sheep's place, from −1 to +1.</p>",
             numbers,
         )
 

@@ -37,8 +37,9 @@ class Inside:
         self._said = say("").props('role="status"')
         self._drawing = Live(self._opened)
         self._path()
-        with ui.expansion("All the numbers of this prediction and update").style("width: 100%"):
+        with ui.expansion("All the numbers of this prediction and update", on_value_change=self.refresh) as every:
             self._tables = Live(self._opened)
+        self._every = every.style("width: 100%")
         self._formula = Opened(lambda: self._opened(self._open or ""))
         self._look_up()
 
@@ -193,8 +194,9 @@ class Inside:
         numbers = Numbers()
         self._drawing.show(drawing(made, numbers, self._stage), numbers, open_key=self._open)
         self._show_stop(made)
-        tables = Numbers()
-        self._tables.show(sections_html(made.all_sections, tables, "all"), tables, open_key=self._open)
+        if self._every.value:
+            tables = Numbers()
+            self._tables.show(sections_html(made.all_sections, tables, "all"), tables, open_key=self._open)
         self._show_formula(made)
 
     def _show_stop(self, made: Trace) -> None:

@@ -47,10 +47,8 @@ class Train:
         series = [
             charts.line("training", curve(points, "train"), charts.BLUE),
             charts.line("held out", curve(points, "valid"), charts.RED, "solid"),
-            charts.level(f"log V = {log_v:.3f}", log_v, until, charts.GREY, "dotted"),
-            charts.level(
-                f"best add-k n-gram = {ready.add_k_loss:.3f}", ready.add_k_loss, until, charts.GREEN, "dashed"
-            ),
+            charts.level("log V", log_v, until, charts.GREY, "dotted"),
+            charts.level("add-k n-gram", ready.add_k_loss, until, charts.GREEN, "dashed"),
         ]
         self.chart.show(series, self._caption(log_v))
         size = f"{run.parameters:,} parameters, " if run else ""
@@ -63,7 +61,8 @@ class Train:
     def _caption(self, log_v: float) -> str:
         run, ready = self.shell.session.run, self.shell.session.ready
         if run is None or ready is None or not run.points:
-            return f"Nothing trained yet. A model that knows nothing has a loss of log V = {log_v:.3f} nats."
+            said = f"Nothing trained yet. A model that knows nothing has a loss of log V = {log_v:.3f} nats"
+            return said if ready is None else f"{said}; the best add-k n-gram has {ready.add_k_loss:.3f}."
         last = run.points[-1]
         better = "below" if last.valid < ready.add_k_loss else "above"
         return (
