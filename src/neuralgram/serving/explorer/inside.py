@@ -218,7 +218,7 @@ def _probabilities(made: Trace, sections: list[Section], numbers: Numbers) -> tu
     return "probabilities p", "p = exp(y − max) / Σ", "".join(rows)
 
 
-def summary(made: Trace, context: int) -> str:
+def summary(made: Trace) -> str:
     """The prediction in a sentence."""
     said = " ".join(place.symbol for place in made.window)
     best = max(made.top, key=lambda outcome: outcome.probability)

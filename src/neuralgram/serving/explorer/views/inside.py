@@ -187,7 +187,7 @@ class Inside:
         except NeuralgramError as error:
             self._said.set_text(str(error))
             return
-        self._said.set_text(summary(made, model.model.context))
+        self._said.set_text(summary(made))
         path = stages(made)
         self._stage %= len(path)
         self._timer.interval = float(self._seconds.value or 2)

@@ -9,7 +9,10 @@ from nicegui import ui
 from neuralgram.lm import perplexity
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.decay import curve
-from neuralgram.serving.explorer.parts import Chart, heading, say
+from neuralgram.serving.explorer.inside import Window, drawing, summary, traced
+from neuralgram.serving.explorer.markup import Numbers
+from neuralgram.serving.explorer.parts import Chart, Live, heading, say
+from neuralgram.serving.explorer.session import FIVE
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.views.controls import Controls
 from neuralgram.serving.explorer.views.experiment import Experiment
@@ -31,14 +34,27 @@ class Train:
             with ui.column().style("min-width: 0; width: 100%"):
                 with ui.element("section").classes("card"):
                     self.chart = Chart(charts.lines("updates"), "nats per token")
+                self._meanwhile = ui.element("section").classes("card")
+                with self._meanwhile:
+                    self._five()
                 self._alarm = ui.column().style("width: 100%")
                 self._facts = ui.label().classes("hint")
                 self.experiment = Experiment(shell)
+
+    def _five(self) -> None:
+        """A network that is there at once, while PyTorch is loading."""
+        model = self.shell.session.network(FIVE)
+        if model is None:
+            return
+        made, numbers = traced(model, Window([0, 1], 3)), Numbers()
+        say("PyTorch is loading; it is needed to train. Meanwhile, a network of five words. " + summary(made))
+        Live().show(drawing(made, numbers, -1), numbers)
 
     def refresh(self) -> None:
         """The curves, and what they say."""
         run, ready = self.shell.session.run, self.shell.session.ready
         self.controls.refresh()
+        self._meanwhile.set_visibility(run is None)
         if ready is None:
             return
         points = list(run.points) if run else []
