@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from neuralgram.errors import DivergedError, InputError, ModelDirError, NeuralgramError, TextError
+    from neuralgram.lessons import LESSONS, lesson
     from neuralgram.lm import LanguageModel
+    from neuralgram.mixture import Mixture, Uniform
     from neuralgram.modeldir import load_nplm, save_nplm
     from neuralgram.neural.nplm import NPLM
     from neuralgram.neural.reference import nplm_grads, nplm_loss, nplm_params
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from neuralgram.sampling import Sampling
     from neuralgram.text.windows import Corpus, windows
     from neuralgram.textmodel import TextModel, load
+    from neuralgram.tracing import health, neighbors, trace
     from neuralgram.training.simple import train_nplm
 
 __version__ = "0.1.0"
@@ -40,27 +43,37 @@ _HOMES = {
     "sampling": ("Sampling",),
     "text.windows": ("Corpus", "windows"),
     "textmodel": ("TextModel", "load"),
+    "tracing": ("health", "neighbors", "trace"),
+    "lessons": ("LESSONS", "lesson"),
+    "mixture": ("Mixture", "Uniform"),
     "training.simple": ("train_nplm",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
+    "LESSONS",
     "NPLM",
     "PCG32",
     "Corpus",
     "DivergedError",
     "InputError",
     "LanguageModel",
+    "Mixture",
     "ModelDirError",
     "NeuralgramError",
     "Sampling",
     "TextError",
     "TextModel",
+    "Uniform",
+    "health",
+    "lesson",
     "load",
     "load_nplm",
+    "neighbors",
     "nplm_grads",
     "nplm_loss",
     "nplm_params",
     "save_nplm",
+    "trace",
     "train_nplm",
     "windows",
 ]
