@@ -191,6 +191,10 @@ def test_the_report_says_what_was_found_in_three_forms(work, tmp_path):
     assert "| 10 | 9 |" in text
     assert "- 3: net" in text  # configurations tried
     assert figures["beyond"][0]["row"] == "binned"
+    best = min(["half", "learned"], key=lambda name: finished(work, name)[0]["valid"]["perplexity"])
+    told = {found["ratio"]: found for found in figures["ratios"]}["best mixture over best Kneser–Ney"]
+    assert told["rows"] == (best, "kn")
+    assert told["test"] == pytest.approx(finished(work, best)[1]["perplexity"] / kn[1]["perplexity"])
     made = recipes.report.write(work, work.recipe.rows, table1_report.sections, "the command")
     assert json.loads(made["json"].read_text())["rows"]["kn"]["test"]["perplexity"] == kn[1]["perplexity"]
     assert made["picture"].read_bytes()[:4] == b"\x89PNG"

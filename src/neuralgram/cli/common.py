@@ -94,7 +94,8 @@ def table(headers: list[str], rows: list[list[str]]) -> None:
 
     drawn = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for index, header in enumerate(headers):
-        drawn.add_column(header, justify="left" if index == 0 else "right", overflow="fold")
+        number = index > 0
+        drawn.add_column(header, justify="right" if number else "left", overflow="fold", no_wrap=number)
     for row in rows:
         drawn.add_row(*map(Text, row))
     Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(drawn)

@@ -118,7 +118,10 @@ def _draw(rankings: list[Ranking], picture: Path) -> list[str]:
 def _print(rows: list[Ranked], tokens: bool) -> None:
     from neuralgram.evaluation import report
 
-    headers, made = ["model", *report.HEADERS], [[row.evaluation.path, *report.cells(row)] for row in rows]
+    called = report.names(rows) if len(rows) > 1 else [rows[0].evaluation.path]
+    headers = ["model", *report.HEADERS]
+    made = [[name, *report.cells(row)] for name, row in zip(called, rows, strict=True)]
+    print(report.heading(rows[0].evaluation))
     if len(rows) == 1:
         place = headers.index("to the first, nats (95%)")
         headers, made = headers[:place] + headers[place + 1 :], [row[:place] + row[place + 1 :] for row in made]

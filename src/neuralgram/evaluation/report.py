@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from neuralgram.evaluation.compare import Difference, Ranked
+from neuralgram.evaluation.evaluate import Evaluation
 from neuralgram.evaluation.sizes import size_of
 from neuralgram.evaluation.texts import Ranking
 from neuralgram.evaluation.where import Breakdown, Skipped, Strength, by_context, by_file, by_frequency, strengths
@@ -62,22 +63,24 @@ def cells(row: Ranked) -> list[str]:
         number(e.seen_perplexity),
         shown(row.difference, row.better),
         number(e.bits_per_byte),
-        number(e.tokens, 9),
-        f"{100 * e.unknown / e.tokens:.2f}%",
         f"{number(size.numbers, 9)} {size.unit}",
         "–" if size.bytes is None else f"{number(size.bytes / 1e6, 3)} MB",
         number(speed, 3),
     ]
 
 
+def heading(e: Evaluation) -> str:
+    """What all models of a ranking scored."""
+    unknown = f"{100 * e.unknown / e.tokens:.2f}% of them unknown"
+    return f"{e.model.tokenizer.name}, {e.model.boundary}: {number(e.tokens, 9)} tokens, {unknown}"
+
+
 HEADERS = [
     "perplexity",
     "known",
-    "seen in training",
+    "seen",
     "to the first, nats (95%)",
     "bits/byte",
-    "tokens",
-    "unknown",
     "size",
     "on disk",
     "tokens/s",
@@ -88,7 +91,7 @@ def legend(rows: Sequence[Ranked]) -> list[str]:
     """What the columns mean, one sentence each."""
     lines = [
         "Perplexity over all scored tokens, over those that are not the unknown symbol (known), and over those whose "
-        "type occurs in the training part."
+        "type occurs in the training part (seen)."
     ]
     differences = [row.difference for row in rows if row.difference is not None]
     if differences:
@@ -110,8 +113,7 @@ def markdown(rankings: Sequence[Ranking]) -> str:
     out: list[str] = []
     for ranking in rankings:
         called = names(ranking.rows)
-        first = ranking.rows[0].evaluation
-        out.append(f"## {first.model.tokenizer.name}, {first.model.boundary}: {number(first.tokens, 9)} tokens\n")
+        out.append(f"## {heading(ranking.rows[0].evaluation)}\n")
         rows = [[name, *cells(row)] for name, row in zip(called, ranking.rows, strict=True)]
         out += [*md_table(["model", *HEADERS], rows), "", *legend(ranking.rows), ""]
         if len(ranking.rows) > 1:
