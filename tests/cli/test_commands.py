@@ -145,6 +145,19 @@ def test_info_shows_sizes_and_origin(run, network, counts):
     assert "modified-kneser-ney" in out
 
 
+def test_info_on_a_text_shows_the_health_of_a_network(run, network, counts, text):
+    _, out, _ = run("info", network, text, "--json")
+    health = json.loads(out)["health"]
+    trained = json.loads((network / "neuralgram.json").read_text())["training"]
+    assert health["first_loss"] == pytest.approx(trained["first_loss"])
+    assert health["rank"]["rank"] <= health["rank"]["bound"]
+    code, out, _ = run("info", network, text)
+    assert code == 0
+    assert "rank" in out
+    code, _, err = run("info", counts, text)
+    assert (code, "expected a network" in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
