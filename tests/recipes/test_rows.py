@@ -3,6 +3,8 @@
 import pytest
 
 from neuralgram.errors import InputError
+from neuralgram.neural.config import NPLMConfig
+from neuralgram.recipes import models
 from neuralgram.recipes.rows import RECIPES, load_recipe, parse_recipe
 
 HEAD = """
@@ -29,6 +31,11 @@ def test_a_variant_changes_what_it_names_and_has_no_published_figures():
     assert more.settings["order"] == 3
     assert more.settings["options"] == {"floor": 0.2, "k": 1}  # merged, not replaced
     assert base.settings["options"] == {"floor": 0.1, "k": 1}
+
+
+def test_an_empty_table_of_a_variant_replaces_what_is_there():
+    made = recipe(a=A + "[variants.bare]\noptions = {}\n")
+    assert made.row("a-bare").settings["options"] == {}
 
 
 def test_parts_come_before_their_mixtures_and_are_chosen_with_them():
@@ -59,6 +66,9 @@ def test_every_recipe_of_the_package_can_be_read(name):
     for row in made.rows:
         if row.kind == "network":
             assert row.settings["model"]["context"] <= made.first, row.name  # all rows score the same tokens
+            for sizes, _ in models._phases(row.settings, quick=True):
+                NPLMConfig(50, **{name: value for name, value in sizes.items() if name != "head_options"})
+                assert bool(sizes.get("head_options")) == (sizes.get("head") == "sampled"), row.name
 
 
 def test_table_1_has_its_21_rows_with_the_published_figures():

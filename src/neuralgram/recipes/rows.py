@@ -145,10 +145,11 @@ def _row(name: str, written: Mapping[str, Any]) -> Row:
 
 
 def _merged(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with `changes`, table by table; an empty table replaces what is there."""
     out = dict(base)
     for key, value in changes.items():
         inner = out.get(key)
-        out[key] = _merged(inner, value) if isinstance(inner, dict) and isinstance(value, Mapping) else value
+        out[key] = _merged(inner, value) if value and isinstance(inner, dict) and isinstance(value, Mapping) else value
     return out
 
 
