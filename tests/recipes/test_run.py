@@ -216,7 +216,9 @@ def test_the_command_from_end_to_end(tmp_path, capsys):
             main(["reproduce", "tales", "--out", str(tmp_path), "--quick", "--rows", "bigram,kn4", "--json"])
         assert not stopped.value.code
         made = json.loads(capsys.readouterr().out)
-    assert "mean nothing" in (tmp_path / "report.md").read_text()
+    text = (tmp_path / "report.md").read_text()
+    assert "mean nothing" in text
+    assert f"Made by `neuralgram reproduce tales --out {tmp_path.name} --rows 'bigram,kn4' --quick`." in text
     assert made["markdown"] == str(tmp_path / "report.md")
     with pytest.raises(SystemExit) as stopped:
         main(["reproduce", "table1", "--out", str(tmp_path)])

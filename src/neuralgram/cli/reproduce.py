@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 
 import click
@@ -47,7 +45,6 @@ def command(
         out=out,
         patterns=patterns,
         quick=quick,
-        command=shlex.join(["neuralgram", *sys.argv[1:]]),
         say=say,
     )
     if as_json:

@@ -24,7 +24,6 @@ def reproduce(
     out: Path,
     patterns: Sequence[str] = (),
     quick: bool = False,
-    command: str = "",
     say: Callable[[str], None] = print,
 ) -> dict[str, Path]:
     """Run the recipe `name` into `out`; the paths of `report.md`, `report.json` and `report.png`.
@@ -35,4 +34,12 @@ def reproduce(
     work = Work(recipe, data, out, quick=quick, say=say)
     rows = run(work, patterns)
     done = [row for row in recipe.rows if row in rows or work.finished(row) is not None]
-    return report.write(work, done, SECTIONS[name], command)
+    return report.write(work, done, SECTIONS[name], _command(work, patterns))
+
+
+def _command(work: Work, patterns: Sequence[str]) -> str:
+    """The command that makes the report, with files by name: where they are is this machine's business."""
+    words = ["neuralgram reproduce", work.recipe.name]
+    words += [f"--data {work.data.name}"] if work.data is not None else []
+    words += [f"--out {work.out.name}", *([f"--rows '{','.join(patterns)}'"] if patterns else [])]
+    return " ".join([*words, *(["--quick"] if work.quick else [])])
