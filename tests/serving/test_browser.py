@@ -213,7 +213,7 @@ def test_views_fit_a_phone_and_have_words_for_their_pictures(visit: Visit, explo
         ("Train", "After 40 updates"),
     ):
         page.get_by_role("tab", name=name).click()
-        page.get_by_text(words).first.wait_for()
+        page.get_by_text(words).locator("visible=true").first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], name
     charts = page.locator(".nicegui-echart").evaluate_all("nodes => nodes.map(n => [n.role, n.ariaLabel])")
     assert len(charts) >= 4
@@ -234,6 +234,28 @@ def test_reading_and_writing(visit: Visit, explorer: str):
     page.wait_for_function("() => document.querySelector('textarea').value === 'the cow ate the hay'")
     page.get_by_role("button", name="Draw one").click()
     page.wait_for_function("() => document.querySelector('textarea').value.length > 'the cow ate the hay'.length")
+
+
+def test_the_map_finds_tokens_and_the_experiment_shows_its_outcomes(visit: Visit, explorer: str):
+    page = visit(f"{explorer}?view=vectors&step=200")
+    ready(page, 200)
+    page.get_by_text("Nearest to sheep").wait_for()
+    nearest = page.locator("[data-n^='near|']").all_inner_texts()[:2]
+    assert "goat" in nearest
+    page.get_by_label("find a token").fill("horse")
+    page.get_by_text("nothing contains “horse” (all 16 tokens were searched)").wait_for()
+    page.get_by_label("find a token").fill("gra")
+    page.get_by_text("2 tokens contain “gra”").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as TSV").click()
+    rows = download.value.path().read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 16
+    assert all(len(row.split("\t")) == 4 for row in rows)  # the token and its m = 3 numbers
+    page.get_by_role("tab", name="Train").click()
+    page.get_by_role("button", name="Run the experiment").click()
+    page.get_by_text("3. ✓ Training loss says the opposite").wait_for()
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Run it again").wait_for()
 
 
 def test_a_lesson_is_open_to_change(visit: Visit, explorer: str):

@@ -16,7 +16,7 @@ from neuralgram.sampling import Sampling
 from neuralgram.serving.explorer.decay import Decay
 from neuralgram.serving.explorer.five import five_words
 from neuralgram.serving.explorer.generalise import Animals
-from neuralgram.serving.explorer.inside import Window, drawing, looked, stages, traced
+from neuralgram.serving.explorer.inside import Window, drawing, inputs_of, looked, stages, traced
 from neuralgram.serving.explorer.limits import Limits
 from neuralgram.serving.explorer.markup import Numbers, opened, section_html, word
 from neuralgram.serving.explorer.pulls import alike, along, row_gradients, steps, windows_with
@@ -67,6 +67,25 @@ def test_the_update_of_the_five_words():
     for key, value in shown.items():  # every number drawn opens, with the value it shows
         _, formula = opened(made.all_sections, key.split("|", 1)[1].removesuffix("|x"))
         assert formula.value == pytest.approx(float(value.replace("−", "-")), abs=5e-5)
+
+
+def test_a_number_marks_what_goes_into_it():
+    made = traced(five_words(), Window([0, 1], 3, 0.2))
+    numbers = Numbers()
+    drawing(made, numbers, 0)
+    formulas = {
+        key: opened(made.all_sections, key.split("|", 1)[1].removesuffix("|x"))[1].symbol for key in numbers.values
+    }
+
+    def inputs(symbol: str) -> list[str]:
+        key = next(k for k, s in formulas.items() if s == symbol and not k.endswith("|x"))
+        return [formulas[k] for k in inputs_of(made, key)]
+
+    assert inputs("z[1]") == ["C[the][0]", "C[the][1]", "C[cat][0]", "C[cat][1]"]
+    assert inputs("a[1]") == ["z[1]"]
+    assert inputs("y[sat]") == ["a[0]", "a[1]"]
+    assert sorted(inputs("p[sat]")) == ["y[cat]", "y[dog]", "y[ran]", "y[sat]", "y[the]"]
+    assert inputs_of(made, None) == inputs_of(made, "stop|0|0|0|0") == []
 
 
 def test_the_path_has_its_stops_forward_and_back():

@@ -76,7 +76,7 @@ def dots(name: str, points: Sequence[tuple[str, float, float]], colour: str, sha
         "symbolSize": 10,
         "itemStyle": {"color": colour},
         "label": {"show": True, "position": "right", "formatter": "{b}", "fontSize": 12},
-        "labelLayout": {"hideOverlap": False},
+        "labelLayout": {"moveOverlap": "shiftY"},
         "data": [{"name": label, "value": [x, y]} for label, x, y in points],
     }
 

@@ -218,6 +218,29 @@ def _probabilities(made: Trace, sections: list[Section], numbers: Numbers) -> tu
     return "probabilities p", "p = exp(y − max) / Σ", "".join(rows)
 
 
+def inputs_of(made: Trace, key: str | None) -> list[str]:
+    """Keys of the drawn numbers that go into the drawn number `key`: what its formula reads, marked on the drawing."""
+    parts = (key or "").split("|")
+    if parts[0] != "draw" or made.network is None:
+        return []
+    sections = list(made.all_sections)
+    lookup, scores = _find(sections, "Look up", "C"), _find(sections, "Scores", "y")
+    m = sections[lookup[0]].steps[lookup[1]].value.shape[1]
+    x = [f"draw|{lookup[0]}|{lookup[1]}|{k // m}|{k % m}|x" for k in range(m * len(made.window))]
+    name = "x" if parts[-1] == "x" else sections[int(parts[1])].steps[int(parts[2])].name
+    layer = bool(made.network.layers)
+    z, a = (_find(sections, "Hidden", step) if layer else (0, 0) for step in ("z", "a"))
+    units = [f"draw|{a[0]}|{a[1]}|{u}" for u in sections[a[0]].row_numbers] if layer else []
+    reads = {
+        "x": [(key or "").removesuffix("|x")],
+        "z": x,
+        "a": [f"draw|{z[0]}|{z[1]}|{parts[3]}"],
+        "y": units + (x if "direct.weight" in made.network.weights else []),
+        "p": [f"draw|{scores[0]}|{scores[1]}|{v}" for v in sections[scores[0]].row_numbers],
+    }
+    return reads.get(name, [])
+
+
 def summary(made: Trace) -> str:
     """The prediction in a sentence."""
     said = " ".join(place.symbol for place in made.window)

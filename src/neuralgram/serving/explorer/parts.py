@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nicegui import ui
@@ -23,7 +23,7 @@ class Live:
         self.element = ui.element("div").classes("live")
         self._skeleton = ""
         self._values: Mapping[str, Shown] = {}
-        self._open: str | None = None
+        self._marked: tuple[str | None, ...] = (None,)
         if on_open is not None:
 
             def clicked(event: GenericEventArguments) -> None:
@@ -33,15 +33,25 @@ class Live:
             js = "(e) => { const n = explorer.picked(e); if (n !== null) emit(n); }"
             self.element.on("click", clicked, js_handler=js)
 
-    def show(self, skeleton: str, numbers: Numbers | None = None, *, open_key: str | None = None) -> None:
-        """Show `skeleton` with the values of `numbers`; only what changed goes to the browser."""
+    def show(
+        self,
+        skeleton: str,
+        numbers: Numbers | None = None,
+        *,
+        open_key: str | None = None,
+        inputs: Sequence[str] = (),
+    ) -> None:
+        """Show `skeleton` with the values of `numbers`; only what changed goes to the browser.
+
+        The cell `open_key` is marked as opened, the cells `inputs` as what goes into it.
+        """
         values = numbers.values if numbers else {}
         fresh = skeleton != self._skeleton
         changed = values if fresh else {key: v for key, v in values.items() if self._values.get(key) != v}
-        if not fresh and not changed and open_key == self._open:
+        if not fresh and not changed and (open_key, *inputs) == self._marked:
             return
-        self._skeleton, self._values, self._open = skeleton, dict(values), open_key
-        arguments = [self.element.html_id, skeleton if fresh else None, changed, open_key]
+        self._skeleton, self._values, self._marked = skeleton, dict(values), (open_key, *inputs)
+        arguments = [self.element.html_id, skeleton if fresh else None, changed, open_key, list(inputs)]
         script = ", ".join(json.dumps(argument) for argument in arguments)
         self.element.client.run_javascript(f"explorer.show({script})")
 

@@ -1,12 +1,12 @@
 // The little that must happen in the browser: filling numbers into a page that stays, and a text that is too long.
 window.explorer = {
   waiting: {},
-  show(id, html, values, open) {
+  show(id, html, values, open, inputs) {
     const node = document.getElementById(id);
     if (!node) {
       const before = this.waiting[id];
-      this.waiting[id] = { html: html ?? before?.html ?? null, values: { ...before?.values, ...values }, open };
-      if (!before) setTimeout(() => { const w = this.waiting[id]; delete this.waiting[id]; this.show(id, w.html, w.values, w.open); }, 30);
+      this.waiting[id] = { html: html ?? before?.html ?? null, values: { ...before?.values, ...values }, open, inputs };
+      if (!before) setTimeout(() => { const w = this.waiting[id]; delete this.waiting[id]; this.show(id, w.html, w.values, w.open, w.inputs); }, 30);
       return;
     }
     if (html !== null) node.innerHTML = html;
@@ -18,6 +18,7 @@ window.explorer = {
         if (value[2] !== null) cell.style.setProperty("--w", value[2]);
       }
       cell.classList.toggle("open", cell.dataset.n === open);
+      cell.classList.toggle("in", inputs.includes(cell.dataset.n));
     }
   },
   picked(event) {

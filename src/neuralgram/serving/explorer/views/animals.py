@@ -132,8 +132,8 @@ class Why:
         ]
         looks = {"hunters": (charts.RED, "triangle"), "grazers": (charts.GREEN, "diamond")}
         drawn = [charts.dots(g, [(n, *seen.places[n]) for n in names], *looks[g]) for g, names in groups]
-        drawn.append(charts.dots("the sheep", [("sheep", *seen.places["sheep"])], charts.ORANGE, "pin"))
-        drawn.append(charts.line("its way", seen.path.tolist(), charts.ORANGE, "dotted") | {"showSymbol": False})
+        drawn.append(charts.dots("the sheep", [("sheep", *seen.places["sheep"])], charts.BLUE, "pin"))
+        drawn.append(charts.line("its way", seen.path.tolist(), charts.BLUE, "dotted") | {"showSymbol": False})
         reach = 1.15 * max(0.1, float(np.abs(seen.path).max()), *(abs(v) for xy in seen.places.values() for v in xy))
         axes = {"min": -reach, "max": reach}
         words = f"The sheep began {page.distances[0].grazers:.2f} from cow and goat, in all dimensions."

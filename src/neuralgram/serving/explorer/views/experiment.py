@@ -59,4 +59,4 @@ class Experiment:
         with said:
             for number, outcome in enumerate(made.outcomes(), 1):
                 mark = "✓" if outcome.holds else "not yet" if not made.done else "✗ not here"
-                ui.label(f"{number}. {outcome.claim} {mark}: {outcome.figures}.")
+                ui.label(f"{number}. {mark}  {outcome.claim} ({outcome.figures})")

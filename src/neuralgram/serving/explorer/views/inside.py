@@ -5,10 +5,10 @@ from __future__ import annotations
 from nicegui import ui
 
 from neuralgram.errors import NeuralgramError
-from neuralgram.serving.explorer.inside import Window, drawing, looked, places, stages, summary, traced
+from neuralgram.serving.explorer.inside import Window, drawing, inputs_of, looked, places, stages, summary, traced
 from neuralgram.serving.explorer.markup import Numbers, formula_html, opened, section_html, sections_html
 from neuralgram.serving.explorer.parts import Live, Opened, heading, offer, say
-from neuralgram.serving.explorer.session import FIVE
+from neuralgram.serving.explorer.session import FIVE, TRAINING
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.textmodel import TextModel
 from neuralgram.tracing import Trace
@@ -120,10 +120,12 @@ class Inside:
         if model is None:
             return
         try:
-            self.window.ids = [int(i) for i in model.window((self._typed.value or "")[-500:])]
+            ids = model.window((self._typed.value or "")[-500:])
         except NeuralgramError as error:
             self.shell.say(str(error))
             return
+        self.window.ids = [int(i) for i in ids]
+        self._wanted = (".".join(map(str, self.window.ids)), str(self.window.target))
         self._width = (-1, -1)
         self._remember()
 
@@ -145,6 +147,11 @@ class Inside:
             except (NeuralgramError, ValueError) as error:
                 self.shell.say(f"This window cannot be shown: {error}")
             self._wanted = ("", "")
+        elif self._name == TRAINING and self.shell.session.ready is not None:
+            contexts, targets = self.shell.session.ready.valid.windows(shape[1]).slice(0, 1)
+            self.window.ids, self.window.target = contexts[0].tolist(), int(targets[0])
+        elif self._name == FIVE:
+            self.window.ids, self.window.target = [0, 1], 3  # the cat → sat
         self.window.fit(model)
         kept = {*range(min(shape[0], _OPTIONS)), *self.window.ids, self.window.target or 0}
         options = {i: shown_text(model.symbol(i)) for i in sorted(kept)}
@@ -192,7 +199,8 @@ class Inside:
         self._stage %= len(path)
         self._timer.interval = float(self._seconds.value or 2)
         numbers = Numbers()
-        self._drawing.show(drawing(made, numbers, self._stage), numbers, open_key=self._open)
+        marked = inputs_of(made, self._open)
+        self._drawing.show(drawing(made, numbers, self._stage), numbers, open_key=self._open, inputs=marked)
         self._show_stop(made)
         if self._every.value:
             tables = Numbers()
