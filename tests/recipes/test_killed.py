@@ -1,0 +1,50 @@
+"""kill -9 while a recipe runs: finished rows are used again, a half-trained one goes on, to the same figures."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CODE = """
+from neuralgram.training import driver
+driver.SAVE_SECONDS = 0.0  # a checkpoint after every update
+from neuralgram.recipes.rows import load_recipe
+from neuralgram.recipes import recipes
+import sys
+from pathlib import Path
+recipes.reproduce("tales", data=None, out=Path(sys.argv[1]), patterns=["kn4", "nplm"], quick=True)
+"""
+
+
+def start(out: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", CODE, str(out)], stdout=subprocess.DEVNULL)
+
+
+def figures(out: Path) -> list[object]:
+    found = []
+    for name in ("kn4", "nplm"):
+        found.append(json.loads((out / "rows" / f"{name}.json").read_text())["valid"])
+        found.append(json.loads((out / "test" / f"{name}.json").read_text())["nats"])
+    return found
+
+
+@pytest.mark.slow
+def test_a_killed_recipe_goes_on(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert start(whole).wait() == 0
+    process = start(killed)
+    checkpoint = killed / "models" / "nplm" / "run" / "0" / "checkpoint.safetensors"
+    while not checkpoint.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert (killed / "rows" / "kn4.json").exists()
+    assert not (killed / "rows" / "nplm.json").exists()
+    before = (killed / "rows" / "kn4.json").stat().st_mtime_ns
+    assert start(killed).wait() == 0
+    assert figures(killed) == figures(whole)
+    assert (killed / "rows" / "kn4.json").stat().st_mtime_ns == before  # not made again
