@@ -75,11 +75,13 @@ def queries(rounds: int) -> list[list[object]]:
     for vocab_size, hidden in ((16_384, 100), (50_000, 256), (100_000, 100)):
         model = NPLM(vocab_size, C, M, hidden, False, head="nce")
         scorer, U, a = Scorer(model), model.get_parameter("out.weight").detach(), torch.randn(hidden)
+        arrays = U.numpy(), a.numpy()
         window = [5, 900, 17, 3]
         words = [(row[:C], row[C]) for row in zipf(vocab_size, 1000 * (C + 1)).reshape(-1, C + 1).tolist()]
         seconds = in_turn(
             {
                 "product": lambda U=U, a=a: torch.mv(U, a),
+                "NumPy": lambda U=arrays[0], a=arrays[1]: U @ a,
                 "top": lambda s=scorer, w=window: s.top(w, 10),
                 "log_probs": lambda m=model, w=window: m.log_probs([w]),
             },
@@ -88,7 +90,7 @@ def queries(rounds: int) -> list[list[object]]:
         us = {name: 1e6 * taken for name, taken in seconds.items()}
         us["one"] = 1e6 * in_turn({"one": lambda s=scorer, w=words: [s.one(*word) for word in w]}, rounds)["one"] / 1000
         ratio = f"{us['top'] / us['product']:.2f}"
-        rows.append([f"{vocab_size:,}", hidden, *(f"{us[n]:,.0f}" for n in ("product", "top")), ratio,
+        rows.append([f"{vocab_size:,}", hidden, *(f"{us[n]:,.0f}" for n in ("product", "NumPy", "top")), ratio,
                      f"{us['log_probs']:,.0f}", f"{us['one']:.0f}"])  # fmt: skip
     return rows
 
@@ -123,7 +125,10 @@ def main() -> None:
         "One window, microseconds: the bare product of the output vectors with a vector, `Scorer.top(window, 10)`, "
         "`log_probs` (float64), `Scorer.one(window, token)`.",
         "",
-        *table(["V", "h", "product", "top 10", "top 10 / product", "log_probs", "one token"], queries(args.rounds)),
+        *table(
+            ["V", "h", "product", "product, NumPy", "top 10", "top 10 / product", "log_probs", "one token"],
+            queries(args.rounds),
+        ),
     ]
     publish(__file__, lines)
 
