@@ -39,7 +39,7 @@ def choose(page: Any, label: str, option: str) -> None:
 
 def probability(page: Any, word: str) -> float:
     """p of a word in the drawing of the network."""
-    return float(page.locator(".probs .row", has=page.get_by_text(word, exact=True)).locator(".n").inner_text())
+    return float(page.locator(".net .p .row", has=page.get_by_text(word, exact=True)).locator(".n").inner_text())
 
 
 def test_training_lowers_the_loss_and_rewinding_brings_back_the_same_numbers(visit: Visit, explorer: str):
@@ -68,7 +68,7 @@ def test_training_lowers_the_loss_and_rewinding_brings_back_the_same_numbers(vis
 
 def test_the_five_words_change_with_a_word_and_their_update_is_the_published_one(visit: Visit, explorer: str):
     page = visit(f"{explorer}?view=inside")
-    page.locator(".probs .n").first.wait_for()
+    page.locator(".net .p .n").first.wait_for()
     assert probability(page, "sat") == pytest.approx(0.400, abs=5e-4)
     choose(page, "w(t−1)", "dog")
     page.get_by_text("After “the dog”").wait_for()
@@ -123,7 +123,7 @@ def test_a_state_is_restored_from_its_address(visit: Visit, explorer: str):
     steps(page, 50)
     ready(page, 50)
     page.wait_for_url(re.compile("step=50"))
-    page.locator(".probs .n").first.wait_for()
+    page.locator(".net .p .n").first.wait_for()
     shown = page.locator(".net").inner_text()
     other = visit(page.url)
     ready(other, 50)

@@ -19,6 +19,8 @@ from neuralgram.tracing.words import word_id
 _ALL = 32  # vocabularies up to this size are drawn whole, in the order of their ids, which never changes
 _UNITS = 12
 _MOST = 12  # rows of a drawing
+# Which columns of the drawing (C, x, hidden, y, p) each stop of the path is about.
+_MARKED = ("Cx", "h", "y", "p", "py", "h", "x", "Chy", "C", "Cp")
 
 
 class Stage(NamedTuple):
@@ -108,19 +110,17 @@ def drawing(made: Trace, numbers: Numbers, stage: int) -> str:
         raise InputError("this model is no network: nothing to draw")
     sections = list(made.all_sections)
     columns = [
-        _rows_of_C(made, sections, numbers),
-        _x(made, sections, numbers),
-        _hidden(sections, numbers),
-        _scores(sections, numbers),
-        _probabilities(made, sections, numbers),
+        ("C", *_rows_of_C(made, sections, numbers)),
+        ("x", *_x(made, sections, numbers)),
+        *(("h", *_hidden(sections, numbers, i)) for i in range(len(made.network.layers))),
+        ("y", *_scores(sections, numbers)),
+        ("p", *_probabilities(made, sections, numbers)),
     ]
-    on = {0: (0, 1), 1: (2,), 2: (3,), 3: (4,), 4: (4, 3), 5: (2,), 6: (1,), 7: (0, 2, 3), 8: (0,), 9: (0, 4)}
-    marked = on.get(stage, ())
+    marked = _MARKED[stage] if 0 <= stage < len(_MARKED) else ""
     drawn = []
-    for i, (title, equation, body) in enumerate(columns):
-        classes = "stage on" if i in marked else "stage"
-        probs = " probs" if i == len(columns) - 1 else ""
-        drawn.append(f'<div class="{classes}{probs}"><h4>{title}</h4><p class="eq">{escape(equation)}</p>{body}</div>')
+    for name, title, equation, body in columns:
+        classes = f"stage {name}" + (" on" if name in marked else "")
+        drawn.append(f'<div class="{classes}"><h4>{title}</h4><p class="eq">{escape(equation)}</p>{body}</div>')
     return '<div class="net">' + '<div class="arrow" aria-hidden="true">→</div>'.join(drawn) + "</div>"
 
 
@@ -172,11 +172,9 @@ def _x(made: Trace, sections: list[Section], numbers: Numbers) -> tuple[str, str
     return "x", "side by side", "".join(rows)
 
 
-def _hidden(sections: list[Section], numbers: Numbers) -> tuple[str, str, str]:
-    try:
-        z, a = _find(sections, "Hidden", "z"), _find(sections, "Hidden", "a")
-    except InputError:
-        return "no hidden layer", "h = 0", '<p class="hint">only the direct path</p>'
+def _hidden(sections: list[Section], numbers: Numbers, layer: int) -> tuple[str, str, str]:
+    suffix = "" if layer == 0 else str(layer + 1)
+    z, a = _find(sections, "Hidden", f"z{suffix}"), _find(sections, "Hidden", f"a{suffix}")
     section = sections[z[0]]
     shown = section.row_numbers[:_UNITS]
     rows = []
@@ -188,8 +186,8 @@ def _hidden(sections: list[Section], numbers: Numbers) -> tuple[str, str, str]:
         )
     if len(shown) < len(section.steps[z[1]].value):
         rows.append(f'<div class="hint">{len(shown)} of {len(section.steps[z[1]].value)} units</div>')
-    equation = section.steps[a[1]].equation
-    return "hidden: z → a", f"z = d + H x, {equation}", "".join(rows)
+    equations = f"{section.steps[z[1]].equation}, {section.steps[a[1]].equation}"
+    return f"hidden{' ' + suffix if suffix else ''}: z → a", equations, "".join(rows)
 
 
 def _shown(sections: list[Section], at: tuple[int, int]) -> list[int]:

@@ -145,6 +145,10 @@ class ReadWrite:
             self._error.set_text("")
         except NeuralgramError as error:
             self._error.set_text(str(error))
+            self._reading = None
+            self._said.set_text("")
+            for shown in (self._tokens, self._table, self._bars):  # what stands there is of another text or model
+                shown.show("")
             return
         self._show_reading(self._reading, model, text)
         self._show_bars(bars)
@@ -160,8 +164,9 @@ class ReadWrite:
             ids = session.ready.valid.ids[: 24 if session.settings.tokens != "chars" else 90]
             kept = [int(i) for i in ids if int(i) != model.boundary_id]
             self._text.value = "".join(model.decode_after("", kept))[:LONGEST]
-        elif not self._text.value:
-            self._text.value = "the cat"
+        elif not _reads(model, self._text.value or ""):
+            start = model.tokenizer.decode([0] * model.model.context) if model.boundary_id is None else ""
+            self._text.value = start + "".join(model.generate(start, 20, unknown=False))
 
     def _show_reading(self, reading: Reading, model: TextModel, text: str) -> None:
         if list(self._by.options) != list(reading.names):
@@ -226,6 +231,14 @@ class ReadWrite:
             )
         numbers = Numbers()
         self._bars.show(f'<div class="bars">{"".join(rows)}</div>', numbers)
+
+
+def _reads(model: TextModel, text: str) -> bool:
+    """Whether a model's vocabulary has what a text is made of, and it is not empty."""
+    try:
+        return bool(model.score(text))
+    except NeuralgramError:
+        return False
 
 
 def build(shell: Shell) -> ReadWrite:
