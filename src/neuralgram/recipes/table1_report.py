@@ -115,8 +115,8 @@ _FORMS = "The paper's toolkit made the back-off form; the interpolated form is t
 _WEIGHTS = "The paper's table has weights of 0.5; its text also fits one weight, or one set a bin of context frequency."
 _LITERAL = (
     "The rows are trained with AdamW and a softmax over the target and sampled words (Bengio & Senécal 2003), and "
-    "evaluated exactly. *Exact*: an epoch of the exact softmax afterwards. *Literal*: the paper's plain SGD on the exact "
-    "softmax, ε_t = ε_0/(1 + r·t), ε_0 = 10⁻³ an example, r = 10⁻⁸, decay 10⁻⁴."
+    "evaluated exactly. *Exact*: an epoch of the exact softmax afterwards. *Literal*: the paper's plain SGD on the "
+    "exact softmax, ε_t = ε_0/(1 + r·t), ε_0 = 10⁻³ an example, r = 10⁻⁸, decay 10⁻⁴."
 )
 _VOCABULARY = (
     "The paper's vocabulary knows which types the held-out parts hold. Here types seen at most 3 times in training are "
