@@ -35,7 +35,7 @@ def command(model: Path, text: str | None, field: str | None, encoding: str, err
         "kind": story.get("kind", "nplm"),
         "vocab_size": saved.model.vocab_size,
         "context": saved.model.context,
-        "parameters": sum(int(array.size) for array in state.values()),
+        "parameters": _parameters(saved.model, state),
         "model": saved.model.config(),  # type: ignore[attr-defined]
         "tokenizer": saved.tokenizer.name if saved.tokenizer else story.get("tokenizer"),
         "boundary": saved.boundary,
@@ -51,6 +51,13 @@ def command(model: Path, text: str | None, field: str | None, encoding: str, err
         print(line)
     if found is not None:
         print("\n" + found.render())
+
+
+def _parameters(model: Any, state: dict[str, Any]) -> int:
+    """What training adjusts in a network (not the tables of its head); what a counting model stores."""
+    if hasattr(model, "parameters"):
+        return sum(p.numel() for p in model.parameters())
+    return sum(int(array.size) for array in state.values())
 
 
 def _health(path: Path, text: str, *reading: str | None) -> Health:

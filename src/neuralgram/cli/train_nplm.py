@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -24,6 +25,20 @@ def _sizes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) 
     return sizes[0] if len(sizes) == 1 else sizes
 
 
+def _options(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, Any] | None:
+    """`samples=256` → {"samples": 256}; a list is written cutoffs=[2000,8000]."""
+    options = {}
+    for word in values:
+        name, equals, value = word.partition("=")
+        try:
+            options[name] = json.loads(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise click.BadParameter(f"{word!r}: expected a name and a number, such as samples=256") from None
+    return options or None
+
+
 @click.command("nplm")
 @corpus_options
 @click.option("--resume", is_flag=True, help="Go on with the run that stopped in --out, exactly where it was.")
@@ -33,14 +48,15 @@ def _sizes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) 
 @click.option("--direct/--no-direct", default=None, help="Direct connections from vectors to scores, W. [auto]")
 @click.option("--activation", type=click.Choice(["tanh", "relu", "sigmoid", "identity"]), help="[tanh]")
 @click.option("--tie/--no-tie", default=None, help="Output vectors are the input vectors. [auto]")
-@click.option("--head", help="The output layer. [softmax]")
+@click.option("--head", help="The output layer: softmax, adaptive, tree, sampled, nce, mos. [softmax]")
+@click.option("--head-option", "head_options", callback=_options, multiple=True, help="Of the head, as samples=256.")
 @click.option("--dropout", type=float, help="Of hidden units, while training. [auto]")
 @click.option("--dropout-input", type=float, help="Of the vectors' entries, while training. [auto]")
 @click.option("--epochs", type=float, help="At most so many passes. [auto]")
 @click.option("--steps", type=int, help="Exactly so many updates, instead.")
 @click.option("--max-time", type=float, help="About so many seconds, turned into a number of updates first.")
 @click.option("--batch-size", type=int, help="Windows an update. [auto]")
-@click.option("--optimizer", help="adamw, sgd, … [auto]")
+@click.option("--optimizer", help="adamw, sgd, sparse-sgd, adagrad. [auto]")
 @click.option("--schedule", help="constant, paper, linear, cosine. [auto]")
 @click.option("--lr", type=float, help="Learning rate. [auto]")
 @click.option("--momentum", type=float, help="Of sgd. [0]")

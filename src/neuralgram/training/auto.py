@@ -1,8 +1,8 @@
 """What the user does not set is chosen here, from the size and kind of the text, each choice with its reason.
 
 What a larger text asks for is more capacity and less restraint: wider layers, fewer passes, less dropout and decay.
-The rows for names, for a million characters and for 800 000 words come from measuring held-out loss; those beyond
-continue their trend.
+The rows for names and for a million characters come from measuring held-out loss (docs/log.md); the others are a first
+estimate that continues their trend.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from neuralgram.training.texts import (
 )
 
 _PLANNED = (
-    "context", "d_emb", "d_hidden", "direct", "activation", "tie", "head", "dropout", "dropout_input", "epochs",
+    "context", "d_emb", "d_hidden", "direct", "activation", "tie", "head", "head_options", "dropout", "dropout_input", "epochs",
     "steps", "max_time", "batch_size", "optimizer", "schedule", "lr", "momentum", "weight_decay", "clip", "patience",
     "average", "precision", "threads", "seed",
 )  # fmt: skip
@@ -61,7 +61,7 @@ class Trained:
         return {
             "path": str(self.out),
             "learning_curve": str(self.out / CURVE),
-            "parameters": sum(array.size for array in self.model.model.state().values()),  # type: ignore[attr-defined]
+            "parameters": sum(p.numel() for p in self.model.model.parameters()),  # type: ignore[attr-defined]
             "vocab_size": self.model.model.vocab_size,
             "log_v": math.log(self.model.model.vocab_size),
             **self.result._asdict(),

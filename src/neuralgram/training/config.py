@@ -20,7 +20,8 @@ class TrainConfig:
 
     batch_size     windows per update
     seed           of the shuffle, the dropout masks and the boundary noise
-    optimizer      a name in `OPTIMISERS`: `sgd` (v ← μv + g, p ← p − lr·v) or `adamw`
+    optimizer      a name in `OPTIMISERS`: `sgd` (v ← μv + g, p ← p − lr·v), `adamw`, or `sparse-sgd` and `adagrad`,
+                   whose steps touch only the rows used
     lr             ε_0, the learning rate the schedule scales
     momentum       μ of `sgd`
     betas          of `adamw`

@@ -14,7 +14,7 @@ from neuralgram.evaluation.evaluate import evaluate
 from neuralgram.ngram import ESTIMATORS, fit
 from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
-from neuralgram.training.texts import Say, TextSettings, claim, part_sizes, provenance, settle, unless_failed
+from neuralgram.training.texts import Say, TextSettings, claim, part_sizes, provenance, refuse_unscorable, settle, unless_failed
 
 _OPTIONS = ("k", "form", "discounts", "classes", "sweeps", "prune", "floor", "iterations", "unigrams", "memory_limit")
 
@@ -41,6 +41,7 @@ def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]
         seconds = time.perf_counter() - started
         for warning in caught:
             say(f"warning: {warning.message}")
+        refuse_unscorable(corpora, model.context)
     story = provenance(settings, given)
     info = {
         **story,

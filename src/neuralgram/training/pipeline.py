@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class ModelSettings:
     dropout_input: float = 0.0
     tie: bool = False
     head: str = "softmax"
+    head_options: dict[str, Any] = field(default_factory=dict)
 
     def build(self, vocab: int, seed: int, counts: NDArray[np.int64] | None = None) -> NPLM:
         """The network, its weights drawn from the `init` stream of `seed`; `counts` [V] of the training text."""

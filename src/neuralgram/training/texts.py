@@ -86,6 +86,16 @@ def unless_failed(out: Path, resume: bool) -> Iterator[None]:
         raise
 
 
+def refuse_unscorable(corpora: Corpora, context: int) -> None:
+    """Refuse, before any work is done, a held-out part in which a model that reads `context` tokens predicts none."""
+    for name, part in (("validation", corpora.valid), ("test", corpora.test)):
+        if part is not None and len(part.windows(context)) == 0:
+            raise InputError(
+                f"the {name} part of {len(part)} tokens has nothing to score: expected more than the context, "
+                f"{context} (a stream's first tokens are not predicted); give more text or another --split or --boundary"
+            )
+
+
 def settle(run: Path, given: Mapping[str, Any], say: Say) -> dict[str, Any]:
     """Which texts, how they are read, and with which tokenizer; standard input is kept so that a run can resume."""
     texts = [_kept(text, run) for text in given["texts"]]
@@ -128,7 +138,9 @@ def _choose_tokenizer(texts: list[str], reading: Mapping[str, Any], given: Mappi
 
 def _options(tokenizer: str, given: Mapping[str, Any], vocab_size: Choice | None) -> dict[str, Any]:
     """The tokenizer's own options; one it does not have is refused where the corpus is built."""
-    size = given.get("vocab_size") or (vocab_size.value if vocab_size else None)
+    size = given.get("vocab_size")
+    if size is None and vocab_size is not None:
+        size = vocab_size.value
     options = {
         "max_vocab" if tokenizer in ("words", "chars") else "vocab_size": size,
         "min_count": given.get("min_count"),
