@@ -17,7 +17,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 
 # The rest is for tests alone. KenLM, the counting models' reference, compiles; where it does not, its tests are skipped.
 $(VENV)/ready-dev: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,fast,explore]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,explore]'
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt kenlm
 	@touch $@
 

@@ -13,8 +13,8 @@ HERE = Path(__file__).parent
 SCRIPTS = ("step", "names", "heads", "scoring", "memory")
 HEAD = """# Benchmarks
 
-Ratios against peers, measured in one process that lets them take turns; `python -m benchmarks` (or `make bench`) runs all and writes this page,
-`python -m benchmarks step` one. Machines differ and are shared: compare ratios, not times.
+Ratios against peers, measured in one process that lets them take turns. `python -m benchmarks` (or `make bench`) runs
+all and writes this page, `python -m benchmarks step` one. Machines differ and are shared: compare ratios, not times.
 """
 
 
