@@ -85,7 +85,8 @@ def test_weights_by_bins_of_contexts_from_the_split_the_model_was_trained_with(r
     binned = json.loads(out)
     _, out, _ = run(*arguments, "--weights", "learned", "--out", tmp_path / "learned")
     learned = json.loads(out)
-    assert len(binned["weights"]) > 1
+    size = json.loads((folder / "one" / "neuralgram.json").read_text())["data"]["tokens"]["train"]
+    assert len(binned["weights"]) == np.ceil(np.log(size)) + 1  # bins of the training part: l(0) + 1
     assert binned["valid"]["nats"] <= learned["valid"]["nats"] + 1e-6
     _, out, _ = run("eval", tmp_path / "binned", folder / "text.txt", "--part", "valid", "--json")
     assert json.loads(out)["models"][0]["nats"] == pytest.approx(binned["valid"]["nats"])
