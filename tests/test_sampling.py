@@ -74,3 +74,7 @@ def test_nothing_left_to_draw():
         Chooser(Sampling(banned=(0, 1)), 0)(np.zeros(2))
     with pytest.raises(InputError, match="not a number"):
         Chooser(Sampling(), 0)(np.full(3, np.nan))
+
+
+def test_a_temperature_near_zero_is_greedy_and_silent():
+    assert Chooser(Sampling(1e-308), seed=1).weights(Y[:3]).tolist() == [0, 1, 0]

@@ -73,7 +73,8 @@ class Chooser:
         return scores
 
     def _weights(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        weights: NDArray[np.float64] = np.exp((scores - scores.max()) / self.sampling.temperature)
+        with np.errstate(over="ignore"):  # a temperature near 0: all but the likeliest become 0
+            weights: NDArray[np.float64] = np.exp((scores - scores.max()) / self.sampling.temperature)
         k = self.sampling.top_k
         if (k is not None and k < len(weights)) or self.sampling.top_p < 1:
             order = np.argsort(-weights, kind="stable")  # stable: ties stay in id order

@@ -195,6 +195,30 @@ def test_bad_input_is_one_line_and_two(run, network, text, tmp_path, arguments, 
     assert message in json.loads(out)["error"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nplm", *STEPS, "--batch-size", "9999999"), "expected at least one batch, 9999999"),
+        (("nplm", *STEPS, "--context", "99999999"), "Unable to allocate"),
+        (("nplm", *STEPS[:2], "--threads", "100000"), "threads 100000: expected at most 1024"),
+        (("nplm", *STEPS, "--boundary", "stream", "--valid", "SHORT"), "the validation part of 1 tokens has nothing"),
+        (("nplm", *STEPS, "--boundary", "stream", "--test", "SHORT"), "the test part of 1 tokens has nothing"),
+        (("ngram", "--boundary", "stream", "--test", "SHORT"), "the test part of 1 tokens has nothing"),
+        (("ngram", "--tokenizer", "bpe", "--vocab-size", "0"), "byte-pair vocabulary of 0"),
+        (("ngram", "--encoding", "utf-16"), "story.txt: not utf-16"),
+        (("ngram", "--encoding", "base64"), "encoding 'base64': expected one Python knows"),
+    ],
+)
+def test_a_refused_training_leaves_nothing_to_stumble_over(run, text, tmp_path, arguments, message):
+    short, out = tmp_path / "short.txt", tmp_path / "model"
+    short.write_text("a", encoding="utf-8")
+    arguments = [str(short) if word == "SHORT" else word for word in arguments]
+    code, _, err = run("train", *arguments[:1], text, "--out", out, *arguments[1:])
+    assert (code, "Traceback" in err) == (2, False)
+    assert message in err.splitlines()[-1]
+    assert not out.exists()
+
+
 def test_overwriting_keeps_the_old_model_until_the_new_one_is_there(run, text, tmp_path):
     out = tmp_path / "m"
     assert run("train", "nplm", text, "--out", out, *STEPS)[0] == 0

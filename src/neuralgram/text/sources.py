@@ -57,8 +57,9 @@ class Reading:
         if self.errors not in ("strict", *_SURROGATE_BECOMES):
             raise InputError(f"errors {self.errors!r}: expected strict, replace or ignore")
         try:
-            codecs.lookup(self.encoding)
-        except LookupError:
+            "".encode(self.encoding)  # refuses what is no encoding of text, such as base64
+            codecs.getincrementaldecoder(self.encoding)
+        except (LookupError, UnicodeError, ValueError):
             raise InputError(
                 f"encoding {self.encoding!r}: expected one Python knows, such as utf-8 or cp1252"
             ) from None
@@ -145,6 +146,10 @@ def _decode(blocks: Iterable[bytes], name: str, reading: Reading) -> Iterator[st
             raise TextError(
                 f"{name}: byte {read - waiting + error.start} is not {reading.encoding} ({error.reason}): expected "
                 f"{reading.encoding} text (choose --encoding, --errors replace, or the bytes tokenizer)"
+            ) from None
+        except UnicodeError as error:  # UTF-16 without its mark, for one: no single byte is wrong
+            raise TextError(
+                f"{name}: not {reading.encoding} ({error}): expected {reading.encoding} text (choose --encoding)"
             ) from None
 
     def texts() -> Iterator[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from neuralgram.evaluation.evaluate import evaluate
 from neuralgram.neural.config import NPLMConfig
 from neuralgram.text.corpora import Corpora
 from neuralgram.textmodel import TextModel
-from neuralgram.training import events
+from neuralgram.training import checkpoint, events
 from neuralgram.training.auto import TextFacts, plan
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.driver import TrainResult
@@ -34,14 +35,15 @@ from neuralgram.training.texts import (
     claim,
     jsonable,
     provenance,
+    refuse_unscorable,
     settle,
     unless_failed,
 )
 
 _PLANNED = (
-    "context", "d_emb", "d_hidden", "direct", "activation", "tie", "head", "head_options", "dropout", "dropout_input", "epochs",
-    "steps", "max_time", "batch_size", "optimizer", "schedule", "lr", "momentum", "weight_decay", "clip", "patience",
-    "average", "precision", "threads", "seed",
+    "context", "d_emb", "d_hidden", "direct", "activation", "tie", "head", "head_options", "dropout", "dropout_input",
+    "epochs", "steps", "max_time", "batch_size", "optimizer", "schedule", "lr", "momentum", "weight_decay", "clip",
+    "patience", "average", "precision", "threads", "seed",
 )  # fmt: skip
 _MANY_LINES, _SHORT_LINE = 100, 40  # names, words, dates: lines that begin and end by themselves
 
@@ -89,18 +91,30 @@ def train_texts(given: Mapping[str, Any], *, on_event: events.OnEvent = events.i
     if resume:
         training["threads"] = given.get("threads") or training["threads"]
     story = provenance(settings, given)
-    model, result = train_network(
-        corpora,
-        ModelSettings(**settings["model"]),
-        TrainConfig.from_json(training),
-        out,
-        resume=resume,
-        device=device,
-        story=story,
-        on_event=on_event,
-    )
+    with _unless_refused(out, resume):
+        model, result = train_network(
+            corpora,
+            ModelSettings(**settings["model"]),
+            TrainConfig.from_json(training),
+            out,
+            resume=resume,
+            device=device,
+            story=story,
+            on_event=on_event,
+        )
     valid, test = (None if part is None else evaluate(model, part).to_json() for part in (corpora.valid, corpora.test))
     return Trained(model, result, valid, test, out)
+
+
+@contextmanager
+def _unless_refused(out: Path, resume: bool) -> Iterator[None]:
+    """What is refused before the first checkpoint (too large a batch, too little memory) leaves no run behind."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        begun = any((out / "run" / name).exists() for name in (checkpoint.NAME, checkpoint.PREVIOUS))
+        with unless_failed(out, resume or begun):
+            raise
 
 
 def _corpora(settings: Mapping[str, Any], folder: Path) -> Corpora:
@@ -122,6 +136,7 @@ def _plan(settings: dict[str, Any], corpora: Corpora, given: Mapping[str, Any], 
     )
     made = plan(facts, {name: given.get(name) for name in _PLANNED})
     NPLMConfig(facts.vocab_size, **made.model)  # refuses sizes that cannot be before anything is kept
+    refuse_unscorable(corpora, made.model["context"])
     settings["model"] = jsonable(made.model)
     settings["training"] = made.training.to_json()
     settings["reasons"] |= made.reasons

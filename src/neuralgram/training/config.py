@@ -75,6 +75,8 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
                 raise InputError(f"{name} {value!r}: expected a whole number of at least 1")
+        if self.threads is not None and self.threads > _MOST_THREADS:
+            raise InputError(f"threads {self.threads}: expected at most {_MOST_THREADS}")
         for name, low, high in _RANGES:
             _check_range(name, getattr(self, name), low, high)
         for beta in self.betas:
@@ -121,6 +123,8 @@ class TrainConfig:
             raise InputError(f"unknown training setting {', '.join(sorted(unknown))}: written by another version?")
         return cls(**values)
 
+
+_MOST_THREADS = 1024  # asked for many more, the operating system ends the process
 
 # name, lowest and highest value; the lowest is allowed, the highest only where it is infinite or 1 of a fraction
 _RANGES = (

@@ -14,7 +14,16 @@ from neuralgram.evaluation.evaluate import evaluate
 from neuralgram.ngram import ESTIMATORS, fit
 from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
-from neuralgram.training.texts import Say, TextSettings, claim, part_sizes, provenance, refuse_unscorable, settle, unless_failed
+from neuralgram.training.texts import (
+    Say,
+    TextSettings,
+    claim,
+    part_sizes,
+    provenance,
+    refuse_unscorable,
+    settle,
+    unless_failed,
+)
 
 _OPTIONS = ("k", "form", "discounts", "classes", "sweeps", "prune", "floor", "iterations", "unigrams", "memory_limit")
 

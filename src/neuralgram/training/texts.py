@@ -92,7 +92,7 @@ def refuse_unscorable(corpora: Corpora, context: int) -> None:
         if part is not None and len(part.windows(context)) == 0:
             raise InputError(
                 f"the {name} part of {len(part)} tokens has nothing to score: expected more than the context, "
-                f"{context} (a stream's first tokens are not predicted); give more text or another --split or --boundary"
+                f"{context} (a stream's first tokens are not predicted); give more text, or another --split"
             )
 
 
