@@ -30,7 +30,8 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.tokens}-{text.boundary}")
 def test_a_plan_is_complete_and_gives_its_reasons(text: TextFacts) -> None:
     made = plan(text)
-    assert set(made.model) == {"context", "d_emb", "d_hidden", "direct", "tie", "dropout"}
+    assert set(made.model) - {"head", "head_options"} == {"context", "d_emb", "d_hidden", "direct", "tie", "dropout"}
+    assert made.model.get("head", "softmax") == ("sampled" if text.tokens > 5e7 else "softmax")
     settings = {**made.model, **made.training.to_json()}
     for name in ("tie", "direct", "dropout", "batch_size", "optimizer", "lr", "weight_decay", "precision"):
         assert len(made.reasons[name]) > 3
@@ -39,6 +40,13 @@ def test_a_plan_is_complete_and_gives_its_reasons(text: TextFacts) -> None:
     assert (made.training.boundary_rate > 0) == (text.boundary == "document")
     assert made.training.batch_size <= text.tokens // 8
     NPLM(min(text.vocab_size, 50), **made.model)  # every plan is a model
+
+
+def test_validations_together_read_a_tenth_of_what_training_reads() -> None:
+    text = TextFacts(800_000, 17_906, False, "stream")
+    assert plan(text, {"epochs": 10}).training.valid_tokens == 40_000
+    assert plan(text, {"steps": 1000, "batch_size": 512}).training.valid_tokens == 20_000
+    assert plan(text, {"valid_tokens": 77}).training.valid_tokens == 77
 
 
 def test_a_larger_text_gets_fewer_passes_and_less_restraint() -> None:

@@ -62,6 +62,8 @@ def _options(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str
 @click.option("--momentum", type=float, help="Of sgd. [0]")
 @click.option("--weight-decay", type=float, help="Never on a bias. [auto]")
 @click.option("--clip", type=float, help="Bound on the global gradient norm. [none]")
+@click.option("--eval-every", type=int, help="Updates between validations. [once an epoch, at least 20 times]")
+@click.option("--valid-tokens", type=int, help="At most so many tokens a validation, evenly spaced. [auto]")
 @click.option("--patience", type=int, help="Validations without a better one before stopping. [auto]")
 @click.option("--average", help="Averaging of weights: none, ema, tail. [auto]")
 @click.option("--precision", type=click.Choice(["auto", "fp32", "bf16"]), help="[auto]")

@@ -87,6 +87,7 @@ _HOUR = Row(float("inf"), 6, 64, 256, 0.0, 1024, 2e-3, 0.01, 0, 2)
 _FEW_CHARACTERS, _MANY = 2_000_000, 200_000_000
 _SHORT_UNIT = 40  # characters of a line: a name, a word, a date
 _SPELLED_LEAST = 100_000  # fewer characters of names are learned by heart with the settings of many
+_LEAST_VALID = 20_000  # tokens of a validation: fewer would choose the best weights by chance
 _SHORT = 0.05  # of the windows of documents are shortened, so that a short prompt is nothing new
 _LARGE_V = 1000  # from here on a table of vectors is worth sharing, and unseen symbols are worth protecting
 
@@ -171,10 +172,16 @@ def _training(text: TextFacts, row: Row, asked: Mapping[str, Any]) -> dict[str, 
     if text.vocab_size >= _LARGE_V:
         choices["epsilon"] = Choice(1e-6, "symbols that training never shows keep a little probability")
     if row is _HOUR:
+        choices["head"] = Choice("sampled", "trains a large vocabulary several times as fast; evaluation stays exact")
+        choices["head_options"] = Choice({"samples": 4096}, "noise words shared by a batch")
         choices["max_time"] = Choice(3600.0, f"an hour, {size}")
     else:
         choices["epochs"] = Choice(row.epochs, size)
     if text.validated:
+        passes = asked.get("epochs") or row.epochs or 1
+        read = asked["steps"] * choices["batch_size"].value if asked.get("steps") else text.tokens * passes
+        reason = "evenly spaced, so that 20 validations read a tenth of what training reads"
+        choices["valid_tokens"] = Choice(max(_LEAST_VALID, int(read / 200)), reason)
         choices["patience"] = Choice(row.patience, "validations without a better one")
     if text.boundary == "document" and text.units > 0:
         choices["boundary_rate"] = Choice(_SHORT, "windows cut short, so that any prompt works")
