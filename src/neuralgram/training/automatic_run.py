@@ -43,7 +43,7 @@ from neuralgram.training.texts import (
 _PLANNED = (
     "context", "d_emb", "d_hidden", "direct", "activation", "tie", "head", "head_options", "dropout", "dropout_input",
     "epochs", "steps", "max_time", "batch_size", "optimizer", "schedule", "lr", "momentum", "weight_decay", "clip",
-    "patience", "average", "precision", "threads", "seed",
+    "eval_every", "valid_tokens", "patience", "average", "precision", "threads", "seed",
 )  # fmt: skip
 _MANY_LINES, _SHORT_LINE = 100, 40  # names, words, dates: lines that begin and end by themselves
 
