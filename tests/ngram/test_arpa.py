@@ -65,6 +65,7 @@ def test_the_back_off_rule_by_hand(tmp_path):
 
 
 MEANT = {
+    "byte order mark": lambda s: "\ufeff" + s,
     "CRLF": lambda s: s.replace("\n", "\r\n"),
     "spaces and tabs": lambda s: s.replace("\t", " \t  ").replace("a b", "a \t b"),
     "no blank lines": lambda s: s.replace("\n\n", "\n"),

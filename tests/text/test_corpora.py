@@ -20,7 +20,7 @@ from neuralgram.text.corpora import Corpora, build_corpora, encode_units, load_c
 from neuralgram.text.sources import Document, text_document
 from neuralgram.text.splits import PARTS, Split, assign_units, parse_split
 from neuralgram.text.stats import text_stats
-from neuralgram.text.store import load_corpus, save_corpus
+from neuralgram.text.store import IdWriter, load_corpus, save_corpus
 from neuralgram.text.tokenizers import TOKENIZERS, Bpe, Bytes, Chars, Words
 from neuralgram.text.windows import Corpus
 
@@ -455,3 +455,11 @@ def test_names_as_lines(data: Callable[[str], Path]) -> None:
     assert [len(units(corpora, part)) for part in ("train", "test")] == [len(names) - 1000, 1000]
     assert Counter(units(corpora, "train") + units(corpora, "test")) == Counter(names)
     assert corpora.train.ids.dtype == np.uint8
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_a_full_disk_is_an_error_not_a_short_file() -> None:
+    writer = IdWriter(Path("/dev/full"), np.dtype(np.uint8))
+    writer.append(np.zeros(10, np.int64))
+    with pytest.raises(OSError, match="No space left"):
+        writer.close()

@@ -120,7 +120,8 @@ def read_arpa(path: str | Path) -> Arpa:
 
 
 def _opened(path: Path, mode: Literal["r", "w"], *, zipped: bool) -> TextIO:
-    """`path` as UTF-8 text whose lines end at \\n alone."""
+    """`path` as UTF-8 text whose lines end at \\n alone; a byte order mark is no part of it."""
+    encoding = "utf-8-sig" if mode == "r" else "utf-8"
     if zipped:
-        return cast(TextIO, gzip.open(path, f"{mode}t", encoding="utf-8", newline="\n"))
-    return path.open(mode, encoding="utf-8", newline="\n")
+        return cast(TextIO, gzip.open(path, f"{mode}t", encoding=encoding, newline="\n"))
+    return path.open(mode, encoding=encoding, newline="\n")

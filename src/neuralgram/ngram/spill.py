@@ -112,7 +112,7 @@ class _Work:
                 sizes.append((sizes[-1][0] + len(found.keys), sizes[-1][1] + len(keys)))
                 columns = (found.keys, found.counts, nodes[at[found.first]], found.place)
                 for file, column in zip(files, columns, strict=True):
-                    column.tofile(file)
+                    _write(file, column)
         keys, counts, suffixes, place = (_mapped(path) for path in paths)
         with suppress(OSError):  # the names are not needed while the arrays live; some systems keep them till then
             for path in paths:
@@ -126,7 +126,7 @@ class _Work:
                 at, _, _ = self.keyed(k, start, stop)
                 nodes = np.full(stop - start, -1, np.int64)
                 nodes[at] = np.searchsorted(keys, run.keys)[run.place]
-                nodes[1 if number else 0 :].tofile(file)  # a later span's first token is the one before's last
+                _write(file, nodes[1 if number else 0 :])  # a later span's first token is the one before's last
         return _mapped(path)
 
     def _merged(self, runs: list[_Run], k: int) -> Order:
@@ -154,9 +154,14 @@ def _merge_block(runs: list[_Run], cursors: list[int], block: int, files: Sequen
         cursors[i] = stop
     keys, counts, suffixes = (np.concatenate(column) for column in taken)
     joined: Group = group(keys)
-    joined.keys.tofile(files[0])
-    np.bincount(joined.place, counts, minlength=len(joined.keys)).astype(np.int64).tofile(files[1])
-    suffixes[joined.first].tofile(files[2])
+    _write(files[0], joined.keys)
+    _write(files[1], np.bincount(joined.place, counts, minlength=len(joined.keys)).astype(np.int64))
+    _write(files[2], suffixes[joined.first])
+
+
+def _write(file: BinaryIO, column: NDArray[Any]) -> None:
+    """Append a column; unlike `ndarray.tofile`, an `OSError` tells of a full disk."""
+    file.write(np.ascontiguousarray(column).data)
 
 
 def _mapped(path: Path) -> Ints:

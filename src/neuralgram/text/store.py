@@ -33,15 +33,15 @@ class IdWriter:
         if self._file is None:
             self._blocks.append(block)
         else:
-            block.tofile(self._file)
+            self._file.write(block.data)  # `tofile` says nothing of a full disk
 
     def close(self) -> Ids:
         """All ids [count], memory-mapped where they are in a file."""
         if self._file is None or self._path is None:
             return np.concatenate([np.empty(0, self._dtype), *self._blocks])
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        with self._file as file:
+            file.flush()
+            os.fsync(file.fileno())
         return map_ids(self._path, self._dtype, self.count)
 
 
