@@ -33,13 +33,17 @@ def contexts(browser: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def visit(browser: Any, contexts: dict[str, Any]) -> Iterator[Callable[..., Any]]:
-    """`visit(url)`: a new visitor's page; in the end no page has said anything on its console or asked elsewhere."""
+    """`visit(url)`: a new visitor's page; in the end no page has said anything on its console or asked elsewhere.
+
+    `window` tells windows apart: of two pages in one, only the one in front is drawn.
+    """
     pages, said = [], []
 
-    def open_page(url: str, **options: Any) -> Any:
-        if str(options) not in contexts:
-            contexts[str(options)] = browser.new_context(**({"viewport": WIDE} | options))
-        page = contexts[str(options)].new_page()
+    def open_page(url: str, window: int = 0, **options: Any) -> Any:
+        key = f"{window} {options}"
+        if key not in contexts:
+            contexts[key] = browser.new_context(**({"viewport": WIDE} | options))
+        page = contexts[key].new_page()
         pages.append(page)
         page.set_default_timeout(60_000)
         page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))

@@ -125,14 +125,14 @@ def test_a_state_is_restored_from_its_address(visit: Visit, explorer: str):
     page.wait_for_url(re.compile("step=50"))
     page.locator(".net .p .n").first.wait_for()
     shown = page.locator(".net").inner_text()
-    other = visit(page.url)
+    other = visit(page.url, window=1)
     ready(other, 50)
     other.wait_for_function("text => document.querySelector('.net')?.innerText === text", arg=shown)
     assert figures(other) == figures(page)
 
 
 def test_two_visitors_do_not_share_a_run(visit: Visit, explorer: str):
-    first, second = visit(explorer), visit(f"{explorer}?sample=story&d_hidden=8")
+    first, second = visit(explorer), visit(f"{explorer}?sample=story&d_hidden=8", window=1)
     ready(first)
     ready(second)
     still = figures(second)

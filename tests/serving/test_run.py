@@ -136,6 +136,25 @@ def test_a_worker_plays_to_its_step_pauses_and_ends_when_closed():
     assert run.step == step
 
 
+def test_a_lost_connection_holds_the_work_until_it_is_back():
+    session = Session()
+    session.read(SMALL)
+    session.start()
+    session.resume()
+    assert not session.playing  # nothing was held
+    session.worker.play()
+    wait(lambda: session.run.step > 5)
+    session.hold()
+    assert not session.playing
+    session.resume()
+    assert session.playing
+    session.hold()
+    session.take(SMALL)
+    session.resume()
+    assert not session.playing  # another run: what was held is gone
+    session.close()
+
+
 def test_a_pace_is_kept():
     run = run_of()
     worker = Worker(run)
@@ -258,6 +277,15 @@ def test_a_session_is_restored_by_replay():
     second.restore(first.address("train", {}))
     assert second.run.step == 31
     assert weights(second.run) == weights(first.run)
+
+
+def test_a_replay_nobody_waits_for_ends():
+    session = Session()
+    session.read(SMALL)
+    run = session.start()
+    session.close()
+    run.run_to(5_000)
+    assert run.step == 0
 
 
 def test_sessions_do_not_share_a_run():

@@ -54,7 +54,7 @@ def serve(
         reload=False,
         tailwind=False,
         show_welcome_message=False,
-        reconnect_timeout=5.0,
+        reconnect_timeout=20.0,  # a busy machine answers late; no work is done meanwhile
         favicon="📖",
     )
 
@@ -71,6 +71,8 @@ async def _page(client: Client, models: dict[str, TextModel], limits: Limits, se
         sessions.discard(session)
 
     client.on_delete(leave)
+    client.on_disconnect(session.hold)
+    client.on_connect(session.resume)
     shell = Shell(session, start, _ENGINE.is_set)
     await client.connected(timeout=30)  # a page that was only fetched does no work
     if len(sessions) >= limits.sessions:

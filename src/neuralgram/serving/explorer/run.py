@@ -70,6 +70,7 @@ class Run:
     changes     the rates changed on the way
     diverged    set where the run lost itself; `back` returns to the last good step
     seconds     spent training
+    cancelled   set where nobody waits for it any more
     """
 
     def __init__(self, ready: Ready, settings: Settings, limits: Limits) -> None:
@@ -80,6 +81,7 @@ class Run:
         self.ready, self.settings, self.limits = ready, settings, limits
         self.lock = threading.RLock()
         self.seconds = 0.0
+        self.cancelled = False
         windows = ready.train.windows(s.context)
         if len(windows) < s.batch_size:
             raise InputError(
@@ -180,12 +182,14 @@ class Run:
             self.seconds += time.perf_counter() - started
 
     def run_to(self, step: int, changes: tuple[Change, ...] = ()) -> None:
-        """Replay from where it is to `step`, changing rates where `changes` say."""
+        """Replay from where it is to `step`, changing rates where `changes` say; ends early where it is `cancelled`."""
         for change in changes:
-            while self.step < change.step and self.diverged is None:
-                self.advance(change.step)
+            self._reach(change.step)
             self.retune(change.lr, change.weight_decay)
-        while self.step < min(step, self.limits.steps) and self.diverged is None:
+        self._reach(step)
+
+    def _reach(self, step: int) -> None:
+        while self.step < min(step, self.limits.steps) and self.diverged is None and not self.cancelled:
             self.advance(step)
 
     def rewind(self) -> None:

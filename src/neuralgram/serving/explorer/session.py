@@ -35,6 +35,7 @@ class Session:
         self._five = five_words()
         self._shot: Snapshot | None = None
         self._pace: float | None = None
+        self._held: tuple[Worker, int | None] | None = None
 
     # ---- the run ----
 
@@ -109,6 +110,18 @@ class Session:
             self.run.rewind()
             self._shot = None
 
+    def hold(self) -> None:
+        """The connection is gone, perhaps with the tab: no work is done until it is back."""
+        if self.worker is not None and self.worker.playing:
+            self._held = (self.worker, self.worker.target)
+            self.worker.halt()
+
+    def resume(self) -> None:
+        """The connection is back: what was held goes on."""
+        held, self._held = self._held, None
+        if held is not None and held[0] is self.worker:
+            self.worker.play(held[1])
+
     def close(self) -> None:
         """The tab is gone: its work stops."""
         self.closed = True
@@ -117,6 +130,8 @@ class Session:
     def _end(self) -> None:
         if self.worker is not None:
             self.worker.close()
+        if self.run is not None:
+            self.run.cancelled = True
         self.run = self.worker = self._shot = None
 
     # ---- models to look at ----

@@ -45,10 +45,14 @@ class Worker:
                 self._thread.start()
             self._wake.notify_all()
 
-    def pause(self) -> None:
-        """Stop after the update under way; returns when no more will be made."""
+    def halt(self) -> None:
+        """Stop after the update under way, without waiting for it."""
         with self._wake:
             self._target = None
+
+    def pause(self) -> None:
+        """Stop after the update under way; returns when no more will be made."""
+        self.halt()
         with self.run.lock:
             pass  # a turn under way holds the lock
 
