@@ -219,6 +219,16 @@ def test_a_refused_training_leaves_nothing_to_stumble_over(run, text, tmp_path, 
     assert not out.exists()
 
 
+@pytest.mark.parametrize("damage", ["{}", "[1]", "{", ""])
+def test_damaged_settings_of_a_stopped_run_are_refused_in_a_line(run, text, tmp_path, damage):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "settings.json").write_text(damage, encoding="utf-8")
+    code, _, err = run("train", "nplm", text, "--out", tmp_path, *STEPS, "--resume")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "settings.json: " in err
+    assert "start again with --overwrite" in err
+
+
 def test_overwriting_keeps_the_old_model_until_the_new_one_is_there(run, text, tmp_path):
     out = tmp_path / "m"
     assert run("train", "nplm", text, "--out", out, *STEPS)[0] == 0

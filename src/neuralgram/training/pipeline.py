@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from neuralgram.errors import InputError
+from neuralgram.errors import InputError, ModelDirError
 from neuralgram.evaluation.plots import learning_curve
 from neuralgram.files import write_atomic
 from neuralgram.neural.nplm import NPLM
@@ -31,6 +31,7 @@ from neuralgram.training.run import fit
 from neuralgram.training.texts import part_sizes
 
 CURVE = "learning-curve.png"
+_SETTINGS = ("given", "texts", "valid", "test", "text", "reasons", "model", "training")  # what resuming needs
 
 
 @dataclass(frozen=True)
@@ -116,9 +117,16 @@ def write_settings(run: Path, settings: dict[str, Any]) -> None:
 
 
 def read_settings(run: Path) -> dict[str, Any]:
-    """What `write_settings` kept."""
-    settings: dict[str, Any] = json.loads((run / "settings.json").read_text(encoding="utf-8"))
-    return settings
+    """What `write_settings` kept; `ModelDirError` where it is damaged."""
+    path = run / "settings.json"
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelDirError(f"{path}: not JSON ({error}); start again with --overwrite") from None
+    missing = [name for name in _SETTINGS if not isinstance(settings, dict) or name not in settings]
+    if missing:
+        raise ModelDirError(f"{path}: lacks {', '.join(missing)}; start again with --overwrite")
+    return dict(settings)
 
 
 def curve_records(log: Path) -> list[dict[str, Any]]:
