@@ -49,7 +49,7 @@ class Candidate(NamedTuple):
     probability: float
 
 
-@dataclass
+@dataclass(repr=False)
 class TextModel:
     """A model that reads and writes strings; `neuralgram.load(dir)` gives one.
 
@@ -69,6 +69,11 @@ class TextModel:
         if self.boundary not in modeldir.BOUNDARIES:
             raise InputError(f"boundary {self.boundary!r}: expected one of {', '.join(modeldir.BOUNDARIES)}")
         modeldir.check_vocabulary(self.model.vocab_size, self.tokenizer, self.boundary)
+
+    def __repr__(self) -> str:
+        kind = getattr(self.model, "smoothing", type(self.model).__name__)
+        parts = [kind, f"V {self.model.vocab_size}", f"context {self.model.context}", self.tokenizer.name, self.boundary]
+        return f"<TextModel: {', '.join(parts + [str(self.path)] * (self.path is not None))}>"
 
     @property
     def boundary_id(self) -> int | None:
@@ -102,7 +107,8 @@ class TextModel:
         corpus = self.corpus(text)
         losses = self.model.score(corpus.windows(self.model.context))
         if not len(losses):
-            raise InputError(f"a text of {len(corpus)} tokens leaves nothing to score: {self._width()}")
+            why = "it has no line" if self.boundary_id is not None else self._width()
+            raise InputError(f"a text of {len(corpus)} tokens leaves nothing to score: {why}")
         return perplexity(float(losses.sum()), len(losses))
 
     def predict(self, context: str, k: int = 5) -> list[Candidate]:
@@ -114,13 +120,21 @@ class TextModel:
         return [Candidate(self.symbol(int(i)), int(i), float(np.exp(log_probs[i]))) for i in best]
 
     def generate(
-        self, prompt: str = "", n: int = 100, *, sampling: Sampling | None = None, seed: int = 0, unknown: bool = True
+        self,
+        prompt: str = "",
+        n: int = 100,
+        temperature: float = 1.0,
+        seed: int = 0,
+        *,
+        sampling: Sampling | None = None,
+        unknown: bool = True,
     ) -> Iterator[str]:
         """Pieces of text that continue `prompt`: at most `n` tokens, fewer where the text ends by itself.
 
-        `unknown=False` never draws the unknown symbol. Joined, the pieces are the new text.
+        `sampling` says more than a temperature: top-k, top-p, bans. `unknown=False` never draws the unknown symbol.
+        Joined, the pieces are the new text.
         """
-        ids = self.ids(prompt, n, sampling=sampling, seed=seed, unknown=unknown)
+        ids = self.ids(prompt, n, sampling=sampling or Sampling(temperature), seed=seed, unknown=unknown)
         return self.decode_after(prompt, ids)
 
     def decode_after(self, prompt: str, ids: Iterable[int]) -> Iterator[str]:

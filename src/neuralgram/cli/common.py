@@ -87,15 +87,24 @@ def held_out_lines(record: dict[str, Any]) -> list[str]:
 
 
 def table(headers: list[str], rows: list[list[str]]) -> None:
-    """A plain table on standard output; the first column left, numbers right."""
+    """A table on standard output, the first column left, the others right; stacked where the terminal is too narrow."""
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    needed = sum(max(map(cell_len, column)) + 2 for column in zip(headers, *rows, strict=True)) - 2
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else max(needed, 120))
+    if needed > console.width:
+        width = max(map(len, headers))
+        for row in rows:
+            print(row[0])
+            for header, cell in zip(headers[1:], row[1:], strict=True):
+                print(f"  {header:<{width}}  {cell}")
+        return
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
     for index, header in enumerate(headers):
-        number = index > 0
-        drawn.add_column(header, justify="right" if number else "left", overflow="fold", no_wrap=number)
+        drawn.add_column(header, justify="left" if index == 0 else "right", no_wrap=True)
     for row in rows:
         drawn.add_row(*map(Text, row))
-    Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(drawn)
+    console.print(drawn)

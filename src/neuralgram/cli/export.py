@@ -47,6 +47,8 @@ def command(
         to_arpa(load(model), out)
         if as_json:
             emit({"out": out, "to": form, "bytes": out.stat().st_size})
+        else:
+            say(f"{out}: {out.stat().st_size / 1e6:.2f} MB; loads in KenLM and SRILM, and here as a model")
         return
     try:
         measured_on = text.read_text(encoding="utf-8") if text else None

@@ -102,7 +102,10 @@ def train_texts(given: Mapping[str, Any], *, on_event: events.OnEvent = events.i
             story=story,
             on_event=on_event,
         )
-    valid, test = (None if part is None else evaluate(model, part).to_json() for part in (corpora.valid, corpora.test))
+    held_out = {name: getattr(corpora, name) for name in ("valid", "test")}
+    if any(part is not None for part in held_out.values()):
+        say(f"scoring {sum(len(part) for part in held_out.values() if part is not None)} held-out tokens")
+    valid, test = (None if part is None else evaluate(model, part).to_json() for part in held_out.values())
     return Trained(model, result, valid, test, out)
 
 

@@ -53,6 +53,8 @@ def run_demo(out: Path, *, on_event: events.OnEvent = events.ignore) -> dict[str
         token_frequencies(train),
     )
     counting.save(out / "add-k")
+    first = max(SIZES.context, counting.model.context)  # both are scored on the same tokens
+    scored = evaluate(counting, held_out, path=str(counting.path), first=first)
     claim(out / "nplm", resume=False, overwrite=True)
     network, result = train_network(
         corpora,
@@ -60,14 +62,11 @@ def run_demo(out: Path, *, on_event: events.OnEvent = events.ignore) -> dict[str
         TRAINING,
         out / "nplm",
         story={"command": "neuralgram demo", "versions": versions()},
-        references={f"best add-k (n = {best.order})": best.loss},
+        references={f"best add-k (n = {best.order})": scored.nats / scored.tokens},
         on_event=on_event,
     )
-    first = max(network.model.context, counting.model.context)
-    scores = {
-        name: evaluate(model, held_out, path=str(model.path), first=first).to_json()
-        for name, model in (("nplm", network), ("add-k", counting))
-    }
+    learned = evaluate(network, held_out, path=str(network.path), first=first)
+    scores = {"nplm": learned.to_json(), "add-k": scored.to_json()}
     return {
         **scores,
         "vocab_size": corpora.vocab_size,
