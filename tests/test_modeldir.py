@@ -41,6 +41,12 @@ def test_what_the_contract_asks_for(net, tmp_path):
     }
 
 
+def test_equal_models_make_equal_files(net, tmp_path):
+    for number in range(12):  # the library's own order of metadata changes from call to call
+        ng.save_nplm(net, tmp_path / str(number))
+    assert len({(tmp_path / str(number) / "model.safetensors").read_bytes() for number in range(12)}) == 1
+
+
 @pytest.mark.parametrize(
     "options",
     [

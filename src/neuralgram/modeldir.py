@@ -179,9 +179,16 @@ def _contract(model: Any) -> dict[str, Any]:
 
 
 def _tensors(state: State, metadata: dict[str, str]) -> bytes:
+    """The tensors as a safetensors file. The library writes metadata in no fixed order: the header is sorted here, so
+    that equal tensors make equal files."""
     from safetensors.numpy import save as encode
 
-    return bytes(encode({name: np.ascontiguousarray(array) for name, array in state.items()}, metadata=metadata))
+    data = encode({name: np.ascontiguousarray(array) for name, array in state.items()}, metadata=metadata)
+    size = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:size])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    ordered = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode().ljust(size - 8)
+    return bytes(data[:8] + ordered + data[size:])
 
 
 def _read_files(folder: Path, story: dict[str, Any]) -> dict[str, bytes]:

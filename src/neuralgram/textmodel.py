@@ -72,8 +72,8 @@ class TextModel:
 
     def __repr__(self) -> str:
         kind = getattr(self.model, "smoothing", type(self.model).__name__)
-        parts = [kind, f"V {self.model.vocab_size}", f"context {self.model.context}", self.tokenizer.name, self.boundary]
-        return f"<TextModel: {', '.join(parts + [str(self.path)] * (self.path is not None))}>"
+        told = [kind, f"V {self.model.vocab_size}", f"context {self.model.context}", self.tokenizer.name, self.boundary]
+        return f"<TextModel: {', '.join(told + [str(self.path)] * (self.path is not None))}>"
 
     @property
     def boundary_id(self) -> int | None:

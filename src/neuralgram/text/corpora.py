@@ -182,9 +182,8 @@ class _Builder:
             path = None if self.scratch is None else self.scratch / f"{name}-{type(reader).__name__}-{reader.mark}"
             texts[name] = stage(documents, reader, self.boundary, IdWriter(path, dtype))
             if texts[name].tokens == 0:
-                raise TextError(
-                    f"the {name} text has {texts[name].documents} documents and no token: expected some text"
-                )
+                called = "the text" if len(files) == 1 else f"the {name} text"
+                raise TextError(f"{called} has {texts[name].documents} documents and no token: expected some text")
         return texts
 
     def _parts(self, texts: dict[str, Staged], **how: Any) -> dict[str, Part]:
