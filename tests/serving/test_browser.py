@@ -35,6 +35,7 @@ def choose(page: Any, label: str, option: str) -> None:
     """Choose from a menu."""
     page.get_by_role("combobox", name=label, exact=True).click()
     page.get_by_role("option", name=option, exact=True).click()
+    page.wait_for_function("() => !document.querySelector('.q-menu')")  # it fades, and is in the way until it has
 
 
 def probability(page: Any, word: str) -> float:
