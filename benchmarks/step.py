@@ -28,6 +28,7 @@ from neuralgram.training.config import TrainConfig
 from neuralgram.training.loop import Trainer
 
 V, C, M, H = 16_383, 4, 30, 100
+_PAUSE = 0.2  # seconds: the other library's threads go on spinning for a while after their work is done
 LR, DECAY, BETAS, EPS = 1e-3, 1e-2, (0.9, 0.999), 1e-8
 
 
@@ -103,6 +104,7 @@ def measure(batch: int, rounds: int) -> dict[str, float]:
     taken: dict[str, list[float]] = {name: [] for name in steps}
     for turn in range(rounds + 1):
         for name, step in steps.items():
+            time.sleep(_PAUSE)
             start = time.perf_counter()
             step()
             if turn:  # the first pays for allocation
