@@ -12,7 +12,8 @@ _WIDTH = 100
 def reference() -> str:
     """The page, in Markdown."""
     page = ["# Commands", "", "Written by `python -m neuralgram.cli.reference`; a test compares it with the code.", ""]
-    with click.Context(neuralgram, info_name="neuralgram", terminal_width=_WIDTH) as ctx:
+    settings = {**neuralgram.context_settings, "terminal_width": _WIDTH}  # as when it runs: -h is help too
+    with click.Context(neuralgram, info_name="neuralgram", **settings) as ctx:
         for command, inner in _walk(neuralgram, ctx):
             page += [f"## {inner.command_path}", "", "```", command.get_help(inner), "```", ""]
     return "\n".join(page)
