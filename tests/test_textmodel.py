@@ -62,7 +62,7 @@ def test_prompts_are_padded_only_where_there_is_a_boundary():
     assert model("chars", "document").window("").tolist() == [model().boundary_id] * 2
     m = model("chars", "line")
     assert m.window("the end\nca").tolist() == m.window("ca").tolist()
-    with pytest.raises(InputError, match="prompt of 1 tokens.*windows of 2"):
+    with pytest.raises(InputError, match=r"prompt of 1 tokens.*windows of 2"):
         model("chars", "stream").window("t")
 
 
