@@ -162,6 +162,7 @@ class _SoftmaxLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream_B: Tensor) -> tuple[Tensor | None, ...]:
+        """The gradients of the forward pass times the upstream one, made anew where that differs between examples."""
         f_BF, y_B, bias_V, grad_f_BK, grad_joined_VK, *parts = ctx.saved_tensors
         scale: Tensor | float = 1.0
         if len(upstream_B) and bool((upstream_B == upstream_B[0]).all()):

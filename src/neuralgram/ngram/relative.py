@@ -1,0 +1,82 @@
+"""What the estimators that smooth nothing share: p(w | h) = c(h_j w)/c(h_j), h_j the last j tokens; they differ in j.
+
+A word never seen after h_j has probability 0 (loss inf); after a context never seen, which has no relative
+frequency, every token has 1/V. `floor` ε mixes in the uniform distribution, (1 − ε)·p + ε/V: every loss is finite.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuralgram.errors import InputError
+from neuralgram.ngram.counts import Counts
+from neuralgram.ngram.frequencies import Frequencies
+from neuralgram.ngram.model import Config, NgramModel, State, log, sizes
+from neuralgram.ngram.trie import Floats, Ints
+from neuralgram.text.windows import Corpus, as_ids
+
+
+class RelativeFrequency(NgramModel):
+    """Counts, read as they are; `_length` says after how many tokens."""
+
+    def __init__(self, counts: Counts, floor: float = 0.0) -> None:
+        self._frequencies = Frequencies(counts)
+        self.vocab_size = counts.trie.vocab_size
+        self.context = counts.order - 1
+        self.boundary = counts.boundary
+        self.floor = _check_floor(floor)
+
+    @classmethod
+    def fit(cls, corpus: Corpus, order: int, *, floor: float = 0.0, memory_limit: int | None = None) -> Self:
+        """Count a corpus; `floor` (0 to 1) is the weight of the uniform distribution."""
+        return cls(Counts.of(corpus, order, memory_limit=memory_limit), floor)
+
+    @abstractmethod
+    def _length(self, windows: Ints, total: Ints) -> Ints:
+        """How many of the last tokens of each window [B, c] are read, [B]; total [B, c + 1] is c(h_j)."""
+
+    def log_probs(self, contexts: ArrayLike) -> NDArray[np.float64]:
+        """Natural log-probabilities [B, V] after `contexts` [B, c]; −inf for what never followed the context read."""
+        windows = self.check_windows(contexts)
+        nodes, total = self._frequencies.seen(windows)
+        rows = self._frequencies.relative(nodes, total, self._length(windows, total))
+        return log((1 - self.floor) * rows + self.floor / self.vocab_size)
+
+    def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
+        """−log P(target | context) in nats, [B]; inf for what never followed the context read."""
+        windows = self.check_windows(contexts, targets)
+        joint, total = self._frequencies.pairs(windows, as_ids(targets))
+        p = _divided(joint, total, self._length(windows, total), self.vocab_size)
+        return -log((1 - self.floor) * p + self.floor / self.vocab_size)
+
+    def state(self) -> State:
+        """The counts."""
+        return self._frequencies.counts.state()
+
+    def config(self) -> Config:
+        """What was chosen: the order and the floor."""
+        return self.chosen(floor=self.floor)
+
+    @classmethod
+    def from_state(cls, config: Config, state: State) -> Self:
+        """The model that `config()` and `state()` describe."""
+        V, order, boundary = sizes(config)
+        return cls(Counts.from_state(V, order, boundary, state), config["floor"])
+
+
+def _divided(joint: Ints, total: Ints, length: Ints, vocab_size: int) -> Floats:
+    """c(h_j w)/c(h_j) for j = `length` [B]; 1/V where c(h_j) = 0."""
+    rows = np.arange(len(length))
+    divisor = total[rows, length]
+    return np.where(divisor > 0, joint[rows, length] / np.maximum(divisor, 1), 1 / vocab_size)
+
+
+def _check_floor(floor: float) -> float:
+    """`floor` if it is a weight, 0 to 1, or an `InputError`."""
+    if not 0 <= floor <= 1:
+        raise InputError(f"floor {floor}: expected the weight of the uniform distribution, 0 to 1")
+    return float(floor)
