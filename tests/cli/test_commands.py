@@ -16,19 +16,6 @@ from neuralgram.text.samples import story
 STEPS = ("--steps", "60", "--threads", "1")
 
 
-@pytest.fixture
-def run(capsys):
-    """`run(*arguments)` → (exit code, standard output, standard error)."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return stopped.value.code or 0, captured.out, captured.err
-
-    return call
-
-
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     path = tmp_path_factory.mktemp("texts") / "story.txt"

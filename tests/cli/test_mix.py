@@ -12,17 +12,6 @@ TEXT = "the cat sat on the mat and the dog sat on the log while the cat saw the 
 HELD_OUT = "the dog sat on the mat and the cat ran to the log\n" * 3
 
 
-@pytest.fixture
-def run(capsys):
-    def call(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return stopped.value.code or 0, captured.out, captured.err
-
-    return call
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mix")

@@ -235,6 +235,9 @@ def test_reading_and_writing(visit: Visit, explorer: str):
     page.wait_for_function("() => document.querySelector('textarea').value === 'the cow ate the hay'")
     page.get_by_role("button", name="Draw one").click()
     page.wait_for_function("() => document.querySelector('textarea').value.length > 'the cow ate the hay'.length")
+    drawn = page.locator("textarea").first.input_value()
+    assert drawn.startswith("the cow ate the hay ")
+    assert len(drawn.split()) == 6
 
 
 def test_the_map_finds_tokens_and_the_experiment_shows_its_outcomes(visit: Visit, explorer: str):
