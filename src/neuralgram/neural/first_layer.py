@@ -3,11 +3,15 @@
     H x = Σ_j H_j C[w_j],  H_j = the m columns of position j
 
 so T[j, v] = H_j C[v] holds every product there is, c·V rows of h numbers, and a window's sum is c rows of it.
-The result is the same up to rounding; the gradients reach C and H through the table.
+The result is the same up to rounding; the gradients reach C and H through the table. A row's gradient is the
+sum over the windows that read it, so with the reads sorted by row it is such a sum again.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -32,4 +36,27 @@ def first_layer_by_table(ids_Bc: Tensor, C_Vm: Tensor, H_hX: Tensor, d_h: Tensor
     products_Vhc = (C_Vm @ H_hX.view(h * c, m).t()).view(V, h, c)  # one product: the rows of H hold c blocks of m
     T_jVh = products_Vhc.permute(2, 0, 1).reshape(c * V, h)
     rows_Bc = ids_Bc + torch.arange(0, c * V, V, device=ids_Bc.device)
-    return F.embedding_bag(rows_Bc, T_jVh, mode="sum") + d_h
+    sum_Bh: Tensor = _SumOfRows.apply(rows_Bc, T_jVh)  # type: ignore[no-untyped-call]
+    return sum_Bh + d_h
+
+
+class _SumOfRows(torch.autograd.Function):
+    """Σ_j T[rows_bj] [B, h]. The library's own gradient of it sorts pairs and adds rows one by one: 1.3 to 4 times
+    the cost, the more so the larger the batch."""
+
+    @staticmethod
+    def forward(ctx: Any, rows_Bc: Tensor, T_Rh: Tensor) -> Tensor:
+        ctx.save_for_backward(rows_Bc)
+        ctx.rows = len(T_Rh)
+        return F.embedding_bag(rows_Bc, T_Rh, mode="sum")
+
+    @staticmethod
+    def backward(ctx: Any, grad_Bh: Tensor) -> tuple[None, Tensor]:
+        (rows_Bc,) = ctx.saved_tensors
+        rows = rows_Bc.flatten().numpy()
+        if ctx.rows <= 1 << 16:
+            rows = rows.astype(np.uint16)  # numbers of two bytes are sorted by counting
+        window = np.argsort(rows, kind="stable") // rows_Bc.shape[1]
+        start = np.zeros(ctx.rows, np.int64)
+        np.cumsum(np.bincount(rows, minlength=ctx.rows)[:-1], out=start[1:])
+        return None, F.embedding_bag(torch.from_numpy(window), grad_Bh, torch.from_numpy(start), mode="sum")
