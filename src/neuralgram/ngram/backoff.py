@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,26 @@ from neuralgram.ngram.trie import Floats, Ints, Trie, join
 from neuralgram.text.windows import as_ids
 
 
+class Counted(NamedTuple):
+    """The counts a table was estimated from: kept to be shown, nothing is predicted from them.
+
+    a       for orders 1 … n, the (adjusted) count of each n-gram, [N_k], in as few bytes as hold the largest
+    pruned  for contexts of 0 … n − 1 tokens, Σ a of what was left out after each, [N_j]; () where nothing was
+    """
+
+    a: tuple[NDArray[Any], ...]
+    pruned: tuple[NDArray[Any], ...] = ()
+
+    @classmethod
+    def of(cls, a: Sequence[Ints], pruned: Sequence[Ints] = ()) -> Counted:
+        """These counts, packed."""
+        return cls(tuple(map(_packed, a)), tuple(map(_packed, pruned)))
+
+
+def _packed(counts: Ints) -> NDArray[Any]:
+    return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
+
+
 @dataclass(frozen=True, eq=False)
 class BackoffTable:
     """n-grams with their log-probabilities and back-off weights.
@@ -31,12 +51,14 @@ class BackoffTable:
     boundary  `<s>` as the first token of an n-gram, `</s>` as the last; None: a stream
     log_p     for orders 1 … n, [N_k]
     log_bow   for orders 1 … n − 1, [N_k]; of the boundary symbol, that of `<s>`
+    counted   the counts behind them, or None where they are not known, as in what an ARPA file holds
     """
 
     trie: Trie
     boundary: int | None
     log_p: tuple[Floats, ...]
     log_bow: tuple[Floats, ...]
+    counted: Counted | None = None
 
     @property
     def order(self) -> int:
@@ -77,10 +99,14 @@ class BackoffTable:
         return found
 
     def state(self) -> State:
-        """The arrays that make the table: `keys.k`, `log_p.k`, `log_bow.k`."""
+        """The arrays that make the table: `keys.k`, `log_p.k`, `log_bow.k`; `counts.k` and `pruned.j` where known."""
         arrays: dict[str, NDArray[Any]] = self.trie.state()
         arrays |= {f"log_p.{k}": values for k, values in enumerate(self.log_p, 1)}
-        return arrays | {f"log_bow.{k}": values for k, values in enumerate(self.log_bow, 1)}
+        arrays |= {f"log_bow.{k}": values for k, values in enumerate(self.log_bow, 1)}
+        if self.counted is not None:
+            arrays |= {f"counts.{k}": values for k, values in enumerate(self.counted.a, 1)}
+            arrays |= {f"pruned.{j}": values for j, values in enumerate(self.counted.pruned)}
+        return arrays
 
     @classmethod
     def from_state(cls, vocab_size: int, order: int, boundary: int | None, state: State) -> BackoffTable:
@@ -88,11 +114,21 @@ class BackoffTable:
         trie = Trie.from_state(vocab_size, order, state)
         log_p = tuple(_column(state, f"log_p.{k}", trie.size(k)) for k in range(1, order + 1))
         log_bow = tuple(_column(state, f"log_bow.{k}", trie.size(k)) for k in range(1, order))
-        return cls(trie, boundary, log_p, log_bow)
+        return cls(trie, boundary, log_p, log_bow, _counted(trie, state))
 
 
-def _column(state: State, name: str, size: int) -> Floats:
-    values = np.asarray(state.get(name, ()), np.float64)
+def _counted(trie: Trie, state: State) -> Counted | None:
+    """The counts, which a table saved before they were kept does not have."""
+    if "counts.1" not in state:
+        return None
+    a = tuple(_column(state, f"counts.{k}", trie.size(k), None) for k in range(1, trie.order + 1))
+    if "pruned.0" not in state:
+        return Counted(a)
+    return Counted(a, tuple(_column(state, f"pruned.{j}", trie.size(j), None) for j in range(trie.order)))
+
+
+def _column(state: State, name: str, size: int, dtype: Any = np.float64) -> NDArray[Any]:
+    values: NDArray[Any] = np.asarray(state.get(name, ()), dtype)
     if values.shape != (size,):
         raise ModelDirError(f"array {name} has shape {values.shape}, expected ({size},): make the model again")
     return values
@@ -106,9 +142,16 @@ def prune(table: BackoffTable, kept: Sequence[NDArray[np.bool_]]) -> BackoffTabl
     for k, keep in enumerate(kept, 2):
         keys.append(number[table.trie.parents(k)[keep]] * V + table.trie.words(k)[keep])
         number = np.cumsum(keep) - 1
-    log_p = [table.log_p[0], *(p[keep] for p, keep in zip(table.log_p[1:], kept, strict=True))]
-    log_bow = [table.log_bow[0], *(w[keep] for w, keep in zip(table.log_bow[1:], kept[:-1], strict=True))]
-    return BackoffTable(Trie.of(V, keys), table.boundary, tuple(log_p), tuple(log_bow))
+    known = table.counted
+    if known is not None:
+        known = Counted(_only(known.a, 1, kept), _only(known.pruned, 2, kept))
+    log_p, log_bow = _only(table.log_p, 1, kept), _only(table.log_bow, 1, kept)
+    return BackoffTable(Trie.of(V, keys), table.boundary, log_p, log_bow, known)
+
+
+def _only(columns: Sequence[NDArray[Any]], whole: int, kept: Sequence[NDArray[np.bool_]]) -> tuple[NDArray[Any], ...]:
+    """Columns of rising orders: the first `whole` as they are, of the others what is kept."""
+    return (*columns[:whole], *(c[keep] for c, keep in zip(columns[whole:], kept, strict=False)))
 
 
 class BackoffModel(NgramModel):

@@ -21,7 +21,7 @@ import numpy as np
 
 from neuralgram.errors import InputError
 from neuralgram.ngram.adjusted import Adjusted
-from neuralgram.ngram.backoff import BackoffTable, prune
+from neuralgram.ngram.backoff import BackoffTable, Counted, prune
 from neuralgram.ngram.model import log
 from neuralgram.ngram.trie import Floats
 
@@ -82,5 +82,6 @@ def table(adjusted: Adjusted, D: Floats, form: Form) -> BackoffTable:
         higher, weight = step(adjusted, k, D[k - 1], p[-1])
         p.append(higher)
         weights.append(weight)
-    made = BackoffTable(adjusted.trie, adjusted.boundary, tuple(map(log, p)), tuple(map(log, weights)))
+    counted = Counted.of(adjusted.counts, adjusted.freed if adjusted.kept is not None else ())
+    made = BackoffTable(adjusted.trie, adjusted.boundary, tuple(map(log, p)), tuple(map(log, weights)), counted)
     return made if adjusted.kept is None else prune(made, adjusted.kept[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,19 @@ from numpy.typing import NDArray
 
 from neuralgram.tracing.algebra import given, listed
 from neuralgram.tracing.counting import history, target_mark
+from neuralgram.tracing.discounting import discount_sections
 from neuralgram.tracing.prediction import Words
 from neuralgram.tracing.steps import Floats, Section, bracketed, number
 
+_UNCOUNTED = (
+    "The counts behind these numbers are not in the model: it comes from an ARPA file, or was saved without them."
+)
 
-def table_sections(table: Any, discounts: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) -> list[Section]:
-    """Contexts with their back-off weights; each word's longest n-gram listed and the weights passed on the way."""
+
+def table_sections(
+    table: Any, config: Mapping[str, Any], ids: NDArray[np.int64], log_p: Floats, words: Words
+) -> list[Section]:
+    """Contexts with their back-off weights, the counts where they are known, and each word's way through the table."""
     V, context = table.trie.vocab_size, table.order - 1
     nodes = table.trie.contexts(ids[None, :])[0]
     weights = np.ones(context + 1)
@@ -28,22 +36,19 @@ def table_sections(table: Any, discounts: Any, ids: NDArray[np.int64], log_p: Fl
         given("bow", weights, equation="back-off weight", rows=lambda j: history(ids, j, words)),
         given("words", followers, equation="how many are listed after it", rows=lambda j: history(ids, j, words)),
     ]
-    D = np.asarray(discounts, np.float64)
-    if D.ndim == 2:
-        columns = ("D1", "D2", "D3+")
+    D = np.asarray(config.get("discounts", ()), np.float64)
+    counted = table.counted is not None and D.ndim == 2
+    if D.ndim == 2 and not counted:
+        equation = "discounts of counts 1, 2, 3 and more, for n-grams one token longer than h"
         steps.append(
-            given(
-                "D",
-                D[: context + 1],
-                equation="discounts of counts 1, 2, 3 and more, for n-grams one token longer than h",
-                rows=lambda j: history(ids, j, words),
-                columns=columns,
-            )
+            given("D", D, equation=equation, rows=lambda j: history(ids, j, words), columns=("D1", "D2", "D3"))
         )
     marks = {j: "never seen" for j in range(context + 1) if nodes[j] < 0}
     text = "A context that was never seen has the back-off weight 1: it passes its question on unchanged."
+    text += "" if counted else f" {_UNCOUNTED}"
     contexts = Section("The contexts, short to long", text, tuple(steps), "h", marks=marks)
-    return [contexts, _backed_off(ids, log_p, words, orders, weights)]
+    between = discount_sections(table, config, ids, words) if counted else ()
+    return [contexts, *between, _backed_off(ids, log_p, words, orders, weights)]
 
 
 def _backed_off(
@@ -92,7 +97,7 @@ def class_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words)
         return f"{{{listed_}}}"
 
     over = Words(name, shown, None, words.units)
-    table = table_sections(lm.table, lm.config().get("discounts", ()), classes, log_classes, over)
+    table = table_sections(lm.table, lm.config(), classes, log_classes, over)
     of_class, within = np.exp(log_classes)[lm.class_of], np.exp(lm.log_word)
     steps = (
         given("class", lm.class_of.astype(np.float64), rows=words.name),

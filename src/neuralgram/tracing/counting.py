@@ -19,7 +19,7 @@ def counting_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Wor
     if hasattr(lm, "class_of"):
         return backing_off.class_sections(lm, ids, log_p, words)
     if hasattr(lm, "table"):
-        return backing_off.table_sections(lm.table, lm.config().get("discounts", ()), ids, log_p, words)
+        return backing_off.table_sections(lm.table, lm.config(), ids, log_p, words)
     if any(name.startswith("counts.") for name in (lm.state() if hasattr(lm, "state") else ())):
         return _count_sections(lm, ids, log_p, words)
     return [distribution(log_p, words)]
