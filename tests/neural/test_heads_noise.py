@@ -215,7 +215,7 @@ def test_noise_needs_a_generator_and_sensible_options():
     ):
         with pytest.raises(InputError, match=message):
             model("sampled", **options)
-    with pytest.raises(InputError, match="head option k: the softmax head has none"):
+    with pytest.raises(InputError, match="head option k: the softmax head has smoothing"):
         NPLM(V, 2, 3, 5, head_options={"k": 1})
 
 

@@ -29,10 +29,11 @@ class NoiseHead(ScoreHead):
     """Options: `samples` (k, noise words a batch) and `power` (α of q ∝ frequency^α)."""
 
     name: ClassVar[str]
+    known: ClassVar[tuple[str, ...]] = ("samples", "power")
 
     def __init__(self, inputs: HeadInputs) -> None:
         super().__init__(inputs)
-        check_options(self.name, inputs.options, ("samples", "power"))
+        check_options(self.name, inputs.options, self.known)
         self.samples, power = inputs.options.get("samples", 256), inputs.options.get("power", 1.0)
         if isinstance(self.samples, bool) or not isinstance(self.samples, int) or self.samples < 1:
             raise InputError(f"samples {self.samples!r}: expected a whole number of noise words of at least 1")

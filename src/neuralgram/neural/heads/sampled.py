@@ -12,13 +12,24 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from neuralgram.neural.heads.base import HeadInputs
 from neuralgram.neural.heads.noise import NoiseHead, Objective
+from neuralgram.neural.heads.vectors import check_smoothing
 
 
 class SampledHead(NoiseHead):
-    """Options: `samples` (256) and `power` (1)."""
+    """Options: `samples` (256), `power` (1) and `smoothing` (0), the share of each target left to all tokens alike."""
 
     name: ClassVar[str] = "sampled"
+    known: ClassVar[tuple[str, ...]] = (*NoiseHead.known, "smoothing")
+
+    def __init__(self, inputs: HeadInputs) -> None:
+        super().__init__(inputs)
+        self.smoothing = check_smoothing(inputs.options.get("smoothing", 0.0))
+
+    def loss(self, f_BF: Tensor, y_B: Tensor, rng: torch.Generator | None = None) -> Tensor:
+        """The sampled estimate of the (smoothed) cross-entropy."""
+        return self.smoothed(super().loss(f_BF, y_B, rng), f_BF, y_B, self.smoothing)
 
     def shift(self, log_n_R: Tensor, log_kq_R: Tensor, y_B: Tensor) -> Tensor:
         """log n − log k q_w for noise drawn n times: n equal terms of the sum are one. Nothing for the targets."""

@@ -10,6 +10,7 @@ from neuralgram.errors import InputError
 from neuralgram.neural import kernels
 from neuralgram.neural.heads.base import Head, HeadInputs
 from neuralgram.neural.initial import small
+from neuralgram.neural.rows import row_sparse
 
 
 class VectorHead(Head):
@@ -52,6 +53,20 @@ class ScoreHead(VectorHead):
         """log Σ e^y − y_w in float64, a block of rows at a time."""
         return kernels.softmax_nll(f_BF, self.vectors(), self.bias, y_B)
 
+    def smoothed(self, loss_B: Tensor, f_BF: Tensor, y_B: Tensor, share: float) -> Tensor:
+        """The loss against a target that leaves `share` ε of itself to all tokens alike, (1 − ε) e_w + ε/V.
+
+        −Σ_v t_v log p_v = log Σ e^y − (1 − ε) y_w − ε ȳ, so smoothing adds ε (y_w − ȳ), ȳ being the mean score: the
+        scores of the target and of the mean output vector. Its gradient reaches every row, at a cost of V.
+        """
+        if share == 0:
+            return loss_B
+        if row_sparse():
+            raise InputError(f"smoothing {share}: reaches all output vectors; expected adamw or sgd, not sparse steps")
+        mean_V = torch.full_like(self.bias, 1 / self.vocab_size)
+        mean_F = torch.cat([mean_V @ part for part in self.vectors()])
+        return loss_B + share * (self.scores(f_BF, y_B) - f_BF @ mean_F - mean_V @ self.bias)
+
     def scores(self, f_BF: Tensor, y_B: Tensor) -> Tensor:
         """y_w [B] of the given tokens alone, in the precision of f, at a cost that does not depend on V."""
         parts = self.vectors()
@@ -59,6 +74,13 @@ class ScoreHead(VectorHead):
         for f, part in zip(torch.split(f_BF, [part.shape[1] for part in parts], 1), parts, strict=True):
             y = y + torch.linalg.vecdot(f, part.index_select(0, y_B))
         return y
+
+
+def check_smoothing(share: object) -> float:
+    """ε of `smoothed`, or an `InputError`."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
+        raise InputError(f"smoothing {share!r}: expected the share of a target left to all tokens, 0 to below 1")
+    return share
 
 
 def check_options(name: str, given: dict[str, object], known: tuple[str, ...]) -> None:
