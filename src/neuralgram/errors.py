@@ -3,6 +3,7 @@
     NeuralgramError
     ├── InputError       a value, size, id or option outside what was expected
     ├── TextError        a text that cannot be read, decoded or tokenized
+    │   └── SplitError   a text with too few tokens or units for the parts it was to be split into
     ├── ModelDirError    a model directory that is truncated, foreign, tampered with or unfit
     └── DivergedError    a training run whose loss became NaN or exploded
 
@@ -20,6 +21,10 @@ class InputError(NeuralgramError):
 
 class TextError(NeuralgramError):
     """A text that cannot be read, decoded or tokenized."""
+
+
+class SplitError(TextError):
+    """A text with too few tokens or units for the parts it was to be split into."""
 
 
 class ModelDirError(NeuralgramError):

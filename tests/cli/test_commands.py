@@ -230,3 +230,19 @@ def test_the_same_command_gives_the_same_weights(run, network, text, tmp_path):
     assert run("train", "nplm", text, "--out", tmp_path / "m", *STEPS, "--seed", "3")[0] == 0
     once, again = ng.load_nplm(network).state(), ng.load_nplm(tmp_path / "m").state()
     assert all(np.array_equal(once[name], again[name]) for name in once)
+
+
+@pytest.mark.parametrize("smoothing", ["mle", "longest-match", "kneser-ney", "modified-kneser-ney", "class"])
+def test_a_text_too_short_to_be_split_is_counted_whole(run, tmp_path, smoothing):
+    text, out = tmp_path / "line.txt", tmp_path / "model"
+    text.write_text("a b a\n", encoding="utf-8")
+    how = ("train", "ngram", text, "--boundary", "line", "--tokenizer", "words", "--order", "2", "--out", out)
+    code, printed, err = run(*how, "--smoothing", smoothing, "--json")
+    assert code == 0, err
+    assert "all of the text is counted" in err
+    record = json.loads(printed)
+    assert (record["tokens"], record["valid"], record["test"]) == (4, None, None)  # a b a and the end of the line
+    model = ng.load(out).model
+    np.testing.assert_allclose(np.exp(model.log_probs([[0], [1], [2]])).sum(1), 1, atol=1e-12)
+    code, _, err = run(*how, "--overwrite", "--split", "0.5,0.5")
+    assert (code, "leaves the" in err) == (2, True)

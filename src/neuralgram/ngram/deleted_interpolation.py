@@ -48,7 +48,7 @@ class DeletedInterpolation(NgramModel):
         """Count a corpus, and fit α on `valid` by `iterations` (the paper's: about 5) of EM from equal weights."""
         if valid is None or not len(valid.windows(order - 1)):
             raise InputError(
-                "deleted interpolation fits its weights to held-out text: give `valid`, of the order or longer"
+                f"deleted interpolation fits its weights to held-out text: give some (valid), at least {order} tokens"
             )
         if (corpus.vocab_size, corpus.boundary) != (valid.vocab_size, valid.boundary):
             raise InputError("held-out text of another vocabulary or boundary: expected the training text's tokenizer")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.errors import InputError, TextError
+from neuralgram.errors import InputError, SplitError
 from neuralgram.rng import generator
 from neuralgram.text.shuffle import Permutation
 
@@ -53,12 +53,14 @@ class Split:
     def bounds(self, total: int, unit: str) -> dict[str, tuple[int, int]]:
         """Part → (start, stop) of `total` tokens, units or bytes; `unit` is their plural, for errors.
 
-        Raises `TextError`, with the numbers, where there is too little text for a part.
+        Raises `SplitError`, with the numbers, where there is too little text for a part.
         """
         sizes = [0 if size is None else size for size in self.sizes]
         given = sum(sizes)
         if not self.fractions and given > total:
-            raise TextError(f"split {self} of {total} {unit}: expected at least {given} (give more text or less sizes)")
+            raise SplitError(
+                f"split {self} of {total} {unit}: expected at least {given} (give more text or less sizes)"
+            )
         whole = 1.0 if self.fractions else total
         ends = np.cumsum([whole - given if size is None else size for size in self.sizes])
         stops = [min(total, round(float(end) * total)) if self.fractions else int(end) for end in ends]
@@ -69,7 +71,7 @@ class Split:
         }
         empty = [part for part, (start, stop) in found.items() if start == stop]
         if empty:
-            raise TextError(
+            raise SplitError(
                 f"split {self} of {total} {unit} leaves the {empty[0]} part empty: expected at least one of the {unit} "
                 f"in each (give more text, other sizes, or separate files)"
             )

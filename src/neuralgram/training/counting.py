@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from neuralgram.errors import SplitError
 from neuralgram.evaluation.evaluate import evaluate
 from neuralgram.ngram import ESTIMATORS, fit
+from neuralgram.text.corpora import Corpora
 from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
 from neuralgram.training.texts import (
@@ -37,9 +39,7 @@ def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]
     run = claim(out, resume=False, overwrite=bool(given.get("overwrite")))
     with unless_failed(out, resume=False):
         settings = settle(run, given, say)
-        corpora = TextSettings(**settings["text"]).build(
-            settings["texts"], valid=settings["valid"], test=settings["test"], folder=run / "data"
-        )
+        corpora = _corpora(settings, run / "data", given, say)
         options = {name: given[name] for name in _OPTIONS if given.get(name) is not None}
         if corpora.valid is not None and _takes_valid(given["smoothing"]):
             options["valid"] = corpora.valid
@@ -70,6 +70,20 @@ def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]
     }
     shutil.rmtree(run, ignore_errors=True)
     return record
+
+
+def _corpora(settings: dict[str, Any], folder: Path, given: Mapping[str, Any], say: Say) -> Corpora:
+    """The parts of the texts; all of a text that is too short for the split nobody asked for."""
+    try:
+        return TextSettings(**settings["text"]).build(
+            settings["texts"], valid=settings["valid"], test=settings["test"], folder=folder
+        )
+    except SplitError:
+        if given.get("split"):
+            raise
+    say(f"too short to be split {settings['text']['split']}: all of the text is counted, and none held out")
+    settings["text"]["split"] = None
+    return TextSettings(**settings["text"]).build(settings["texts"], folder=folder)
 
 
 def _takes_valid(smoothing: str) -> bool:
