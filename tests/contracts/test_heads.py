@@ -73,6 +73,31 @@ def test_rows_sum_to_one_and_losses_are_gathered_from_them(head, shape):
 
 
 @pytest.mark.parametrize(("head", "shape"), ALL)
+def test_a_head_is_linear_or_explains_its_way_to_P(head, shape):
+    net = network(head, shape)
+    for context in batch()[0][:3]:
+        features = net.features(context[None])
+        panels = net.out.explain(features, [4, 0, 12])
+        p = np.exp(net.log_probs(context[None])[0])
+        if HEADS[head].linear:
+            w, f, start = net.state(), features[0].detach().numpy(), 0
+            y = w["out.bias"].copy()
+            for key in ("emb.weight" if SHAPES[shape].get("tie") else "out.weight", "direct.weight"):
+                if key in w:
+                    y += w[key] @ f[start : start + w[key].shape[1]]
+                    start += w[key].shape[1]
+            assert (panels, start) == ((), len(f))
+            np.testing.assert_allclose(np.exp(y) / np.exp(y).sum(), p, rtol=1e-12)
+            continue
+        for panel in panels:
+            rows = V if panel.rows is None else len(panel.rows)
+            assert {len(q.value) for q in panel.quantities if q.value.ndim} <= {rows}
+        last = {q.name: q.value for q in panels[-1].quantities}
+        assert panels[-1].rows is None
+        np.testing.assert_allclose(last["p"], p, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("head", "shape"), ALL)
 def test_a_batch_is_its_rows(head, shape):
     net = network(head, shape)
     contexts, targets = batch()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import neuralgram as ng
 from neuralgram.errors import InputError
 from neuralgram.neural.reference import nplm_grads
 from neuralgram.sampling import Sampling
@@ -86,6 +87,24 @@ def test_a_number_marks_what_goes_into_it():
     assert inputs("y[sat]") == ["a[0]", "a[1]"]
     assert sorted(inputs("p[sat]")) == ["y[cat]", "y[dog]", "y[ran]", "y[sat]", "y[the]"]
     assert inputs_of(made, None) == inputs_of(made, "stop|0|0|0|0") == []
+
+
+@pytest.mark.parametrize("head", ["adaptive", "tree", "mos"])
+def test_a_network_with_another_head_is_drawn_with_its_own_way_to_p(head):
+    model = ng.TextModel(ng.NPLM(5, 2, 3, 4, head=head, rng=ng.PCG32(2)), five_words().tokenizer)
+    made = traced(model, Window([0, 1], 3, 0.2))
+    numbers, p = Numbers(), np.exp(model.model.log_probs([[0, 1]])[0])
+    html = drawing(made, numbers, 3)
+    titles = [column.split('"')[0] for column in html.split('<div class="stage ')[1:]]
+    assert [title.split()[0] for title in titles] == ["C", "x", "h", "p"]
+    bars = [value for value in numbers.values.values() if value.bar is not None]
+    np.testing.assert_allclose([value.bar for value in bars], p, atol=1e-6)
+    path = stages(made)
+    assert [stop.name for stop in path][2:4] == ["hidden → probabilities", "loss and its gradient"]
+    assert path[2].sections == tuple(range(2, len(made.sections)))
+    for key in numbers.values:
+        assert opened(made.all_sections, key.split("|", 1)[1].removesuffix("|x")) is not None
+        assert set(inputs_of(made, key)) <= set(numbers.values)
 
 
 def test_the_path_has_its_stops_forward_and_back():

@@ -25,7 +25,6 @@ from neuralgram.sampling import Sampling
 from neuralgram.text.windows import Corpus
 from neuralgram.textmodel import TextModel
 
-HEADS = ("softmax", "sampled", "nce")  # scored by the exact softmax of b + W x + U a
 _WRITTEN = 2_000  # tokens the model writes itself, to measure on, where no text is given
 _HERE = Path(__file__).parent
 
@@ -107,8 +106,11 @@ def to_html(model: TextModel, *, title: str, text: str | None = None) -> tuple[s
     kind = getattr(lm, "kind", type(lm).__name__)
     if kind != "nplm":
         raise InputError(f"a model of kind {kind!r}: only a network (kind 'nplm') becomes an HTML page")
-    if lm.config()["head"] not in HEADS:
-        raise InputError(f"a network with the head {lm.config()['head']!r}: expected one of {', '.join(HEADS)}")
+    if not lm.linear:
+        from neuralgram.neural.heads import HEADS
+
+        linear = ", ".join(name for name, head in HEADS.items() if head.linear)
+        raise InputError(f"a network with the head {lm.config()['head']!r}: expected one of {linear}")
     measured = cost(model, text)
     data = json.dumps(_data(model, title, measured), ensure_ascii=False, separators=(",", ":"))
     page = (_HERE / "page.html").read_text(encoding="utf-8")

@@ -8,9 +8,10 @@ from neuralgram.lessons.lesson import Lesson, Parameter, Values, figures, number
 from neuralgram.text.windows import windows
 from neuralgram.tracing.algebra import given, listed
 from neuralgram.tracing.network import Forward, Network
-from neuralgram.tracing.prediction import Words, sections
+from neuralgram.tracing.prediction import sections
 from neuralgram.tracing.steps import Check, Floats, Index, Section, bracketed, number
 from neuralgram.tracing.update import Update, update
+from neuralgram.tracing.words import Words
 
 THREE = ("a", "b", "c")
 FIVE = ("the", "cat", "dog", "sat", "ran")

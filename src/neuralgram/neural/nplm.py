@@ -158,6 +158,11 @@ class NPLM(nn.Module, LanguageModel):
 
     # ---- the contract ----
 
+    @property
+    def linear(self) -> bool:
+        """Whether P is the softmax of b + W x + U a, however it is trained; the head says."""
+        return self.out.linear
+
     @torch.no_grad()
     def log_probs(self, contexts: Contexts) -> NDArray[np.float64]:
         """log softmax(y) in float64, [B, V]."""

@@ -34,8 +34,10 @@ def forward(network: Network, ids: NDArray[np.int64]) -> Batch:
     for name in network.layers:
         z.append(w[f"{name}.bias"] + (a[-1] if a else x) @ w[f"{name}.weight"].T)
         a.append(network.activation.f(z[-1]))
-    y = np.repeat(w["out.bias"][None, :], len(ids), axis=0)
     g = None if not a else a[-1] @ w["project.weight"].T if "project.weight" in w else a[-1]
+    if network.whole is not None:
+        return Batch(ids, x, tuple(z), tuple(a), g, network.whole.log_probs(w, ids))
+    y = np.repeat(w["out.bias"][None, :], len(ids), axis=0)
     if g is not None and network.output is not None:
         y += g @ network.output.T
     if "direct.weight" in w:
@@ -47,6 +49,8 @@ def forward(network: Network, ids: NDArray[np.int64]) -> Batch:
 def mean_gradients(network: Network, f: Batch, targets: NDArray[np.int64]) -> dict[str, Floats]:
     """The gradient of the mean loss of the batch, by state-dict key."""
     w, count = network.weights, len(targets)
+    if network.whole is not None:
+        return network.whole.gradients(w, f.ids, targets)[0]
     grads: dict[str, Floats] = {}
     g_y = np.exp(f.log_p)
     g_y[np.arange(count), targets] -= 1.0

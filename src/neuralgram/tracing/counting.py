@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.tracing.algebra import given, listed
-from neuralgram.tracing.prediction import Words
 from neuralgram.tracing.steps import Floats, Index, Section, number
+from neuralgram.tracing.words import Words
 
 
 def counting_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) -> list[Section]:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from neuralgram.tracing.algebra import given, listed
 from neuralgram.tracing.counting import history, target_mark
-from neuralgram.tracing.prediction import Words
 from neuralgram.tracing.steps import Floats, Index, Section, number
+from neuralgram.tracing.words import Words
 
 _MEANING = (
     "a(hw) counts how often hw occurs; where a longer n-gram is counted too, it counts the different tokens that "

@@ -13,10 +13,10 @@ from neuralgram.lm import LanguageModel
 from neuralgram.text.windows import as_ids
 from neuralgram.tracing import prediction
 from neuralgram.tracing import update as updating
-from neuralgram.tracing.network import LINEAR_HEADS, Network
-from neuralgram.tracing.prediction import Words
+from neuralgram.tracing.network import Network
 from neuralgram.tracing.result import Outcome, Part, Place, Trace, Traced
 from neuralgram.tracing.steps import Floats
+from neuralgram.tracing.words import Words
 
 
 def trace(
@@ -58,7 +58,7 @@ class _Choices(NamedTuple):
 
 def _trace(lm: LanguageModel, ids: NDArray[np.int64], naming: _Naming, target: int | None, choices: _Choices) -> Trace:
     kind = getattr(lm, "kind", "model")
-    if kind == "nplm" and lm.config()["head"] in LINEAR_HEADS:  # type: ignore[attr-defined]  # an NPLM has it
+    if kind == "nplm":
         return _trace_network(lm, ids, naming, target, choices)
     log_p = np.asarray(lm.log_probs(ids[None, :])[0], np.float64)
     words = Words(naming.name, _shown(log_p, target, choices.top), target, choices.units)
@@ -133,7 +133,7 @@ def _summary(lm: LanguageModel) -> str:
         hidden = config["d_hidden"]
         sizes = f"V {lm.vocab_size}, c {lm.context}, m {config['d_emb']}, h {hidden}"
         options = [config["activation"] if hidden else "no hidden layer", "direct path" if config["direct"] else ""]
-        options += ["tied" if config["tie"] else ""]
+        options += ["tied" if config["tie"] else "", "" if config["head"] == "softmax" else f"head {config['head']}"]
         return f"a network: {sizes}, {', '.join(option for option in options if option)}"
     if getattr(lm, "kind", "") == "ngram":
         return f"a counting model: {config.get('smoothing', 'n-gram')}, order {lm.context + 1}, V {lm.vocab_size}"

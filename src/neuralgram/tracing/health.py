@@ -14,7 +14,7 @@ from neuralgram.text.windows import Corpus
 from neuralgram.tracing import batch, render
 from neuralgram.tracing.algebra import elementwise, given
 from neuralgram.tracing.names import letter_of
-from neuralgram.tracing.network import LINEAR_HEADS, Network
+from neuralgram.tracing.network import Network
 from neuralgram.tracing.result import Traced
 from neuralgram.tracing.steps import Section
 
@@ -53,19 +53,19 @@ class Parameter:
 class Rank:
     """The rank of the matrix of log-probabilities, contexts × words, beside its bound.
 
-    bound    features + 2: h + 2 without the direct path, h + c·m + 2 with it
+    bound    features + 2: h + 2 without the direct path, h + c·m + 2 with it; None where the head sets none
     visible  whether enough different contexts and words stood in the matrix to go above the bound
     """
 
     rank: int
-    bound: int
+    bound: int | None
     contexts: int
     words: int
 
     @property
     def visible(self) -> bool:
         """A matrix no larger than the bound says nothing about it."""
-        return min(self.contexts, self.words) > self.bound
+        return self.bound is not None and min(self.contexts, self.words) > self.bound
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def health(
     Raises `InputError` for a model that is no network and a text with nothing to predict.
     """
     lm = model if isinstance(model, LanguageModel) else model.model
-    if getattr(lm, "kind", "") != "nplm" or lm.config()["head"] not in LINEAR_HEADS:  # type: ignore[attr-defined]
+    if getattr(lm, "kind", "") != "nplm":
         raise InputError(f"a {type(lm).__name__} has no hidden units to look at: expected a network")
     view = corpus.windows(lm.context)
     if not len(view):
@@ -165,13 +165,12 @@ def _parameter(network: Network, name: str, gradient: np.ndarray[Any, Any], lr: 
 
 def log_prob_rank(network: Network, contexts: np.ndarray[Any, np.dtype[np.int64]]) -> Rank:
     """The rank of log p over the different windows among `contexts` [B, c], in float64."""
-    V, h = len(network.weights["out.bias"]), 0
-    if network.output is not None:
-        h = network.output.shape[1]
-    direct = network.weights.get("direct.weight")
-    bound = h + (0 if direct is None else direct.shape[1]) + 2
-    different = np.unique(contexts, axis=0)[: min(2 * bound + 32, max(64, _NUMBERS // V))]
+    V = len(network.weights["emb.weight"])
+    features = 0 if network.output is None else network.output.shape[1]
+    features += network.weights["direct.weight"].shape[1] if "direct.weight" in network.weights else 0
+    different = np.unique(contexts, axis=0)[: min(2 * (features + 2) + 32, max(64, _NUMBERS // V))]
     log_p = batch.forward(network, different).log_p
+    bound = features + 2 if network.whole is None else None  # a mixture, clusters and a tree may all go above it
     return Rank(int(np.linalg.matrix_rank(log_p)), bound, *log_p.shape)
 
 
@@ -217,10 +216,11 @@ def _parameters(found: Health) -> Section:
 
 def _rank(found: Health) -> Section:
     rank = found.rank
-    steps = (
-        given("rank", float(rank.rank), equation="of log p, contexts × words"),
-        given("bound", float(rank.bound), equation="features + 2"),
-    )
+    steps = [given("rank", float(rank.rank), equation="of log p, contexts × words")]
     seen = f"{rank.contexts} contexts × {rank.words} words"
+    if rank.bound is None:
+        text = f"From {seen}. This head does not hold it to features + 2, as a softmax of b + W x + U a would."
+        return Section("Rank of the log-probabilities", text, tuple(steps))
+    steps.append(given("bound", float(rank.bound), equation="features + 2"))
     text = f"From {seen}." if rank.visible else f"Only {seen}: too few to go above the bound."
-    return Section("Rank of the log-probabilities", text, steps)
+    return Section("Rank of the log-probabilities", text, tuple(steps))

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from neuralgram.tracing.algebra import given, listed
 from neuralgram.tracing.names import LETTERS, letter_of
 from neuralgram.tracing.network import Forward, Gradients, Network
-from neuralgram.tracing.prediction import Words, place_name
+from neuralgram.tracing.prediction import place_name
 from neuralgram.tracing.steps import Floats, Index, Section, bracketed, number
+from neuralgram.tracing.words import Words
 
 
 def norms(network: Network, g: Gradients, lr: float | None) -> Section:
@@ -22,7 +23,9 @@ def norms(network: Network, g: Gradients, lr: float | None) -> Section:
     def name(i: int) -> str:
         return f"{letter_of(keys[i])} {list(network.weights[keys[i]].shape)}"
 
-    marks = {i: ("frozen; " if key in network.frozen else "") + formulas[key] for i, key in enumerate(keys)}
+    marks = {
+        i: ("frozen; " if key in network.frozen else "") + formulas.get(key, "autograd") for i, key in enumerate(keys)
+    }
     steps = [
         given("‖θ‖", sizes, equation="the parameter's norm", rows=name),
         given("‖∂θ‖", slopes, equation="its gradient's norm", rows=name),
@@ -43,6 +46,9 @@ def gradient_formulas(network: Network) -> dict[str, str]:
         out[f"{name}.weight"] = f"δ{suffix} {below}ᵀ"
         out[f"{name}.bias"] = f"δ{suffix}"
     rows = "row C[w] adds up the blocks of ∂x where w stands"
+    if network.whole is not None:  # what the head's parameters receive is the head's affair
+        tied = ", and what comes back through the head" if network.tie else ""
+        return out | {"emb.weight": rows + tied, "project.weight": f"∂g {'a' if last == 1 else f'a{last}'}ᵀ"}
     out["emb.weight"] = rows + (f", and (p − e_w) {top}ᵀ as output vectors" if network.tie else "")
     out["out.weight"] = f"(p − e_w) {top}ᵀ"
     out["out.bias"] = "p − e_w"
@@ -80,7 +86,10 @@ def rows_of_C(network: Network, f: Forward, g: Gradients, words: Words) -> Secti
     others = "The other row of C receives" if rest == 1 else f"The other {rest} rows of C receive"
     text = f"{others} exactly 0" if rest else "Every word stands in this window"
     if network.tie:
-        text += "; but C is also the output vectors here, and as those all of its rows receive (p − e_w) aᵀ"
+        text += "; but C is also the output vectors here, and as those "
+        text += (
+            "all of its rows receive (p − e_w) aᵀ" if network.whole is None else "its rows receive what the head gives"
+        )
     return Section("Which rows of C learn", f"{text}.", (step,), row_name="word", marks=places)
 
 
@@ -92,11 +101,12 @@ def before_after(network: Network, steps: tuple[Forward, Forward], g: Gradients,
     before = network.weights["emb.weight"][rows]
     gC = np.zeros_like(before) if frozen else g.parameters["emb.weight"][rows]
     p_rows = list(words.shown)
-    b, gb = network.weights["out.bias"][p_rows], g.parameters["out.bias"][p_rows]
+    b_rows = p_rows if "out.bias" in network.by_token else []
+    b, gb = network.weights["out.bias"][b_rows], g.parameters["out.bias"][b_rows]
     gb = np.zeros_like(gb) if "out.bias" in network.frozen else gb
     names = [
         *(f"C[{words.name(w)}][{i}]" for w in rows for i in range(before.shape[1])),
-        *(f"{LETTERS['out.bias']}[{words.name(w)}]" for w in p_rows),
+        *(f"{LETTERS['out.bias']}[{words.name(w)}]" for w in b_rows),
     ]
     old = np.concatenate([before.ravel(), b])
     slope = np.concatenate([gC.ravel(), gb])

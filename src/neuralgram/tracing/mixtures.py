@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.tracing.algebra import listed
-from neuralgram.tracing.prediction import Words
 from neuralgram.tracing.steps import Floats, Index, Section, number
+from neuralgram.tracing.words import Words
 
 if TYPE_CHECKING:
     from neuralgram.tracing.result import Part

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from neuralgram.tracing.algebra import contraction, elementwise, given, listed, products
+from neuralgram.tracing.head import head_sections
 from neuralgram.tracing.names import letter_of
 from neuralgram.tracing.network import Forward, Network
 from neuralgram.tracing.steps import Floats, Index, Namer, Section, Step, number
+from neuralgram.tracing.words import Words
 
 _FULL_TERMS = 6  # up to so many numbers in x, each product of H x has a column of its own
-
-
-class Words(NamedTuple):
-    """How a trace names tokens, and which it shows: the likeliest `top`, and the target if it is not among them."""
-
-    name: Namer
-    shown: tuple[int, ...]
-    target: int | None
-    units: int
 
 
 def sections(network: Network, f: Forward, words: Words) -> list[Section]:
@@ -33,8 +25,9 @@ def sections(network: Network, f: Forward, words: Words) -> list[Section]:
         P = network.weights["project.weight"]
         step = contraction("g", P, f.a[-1], letters=("", "P", _unit_letter(network, -1)), equation="g = P a")
         out.append(Section("Projected to the width of C", steps=(step,), row_name="coordinate"))
-    out += [_scores(network, f, words), _softmax(f, words)]
-    return out
+    if network.whole is not None:
+        return out + head_sections(network, f, words)
+    return [*out, _scores(network, f, words), _softmax(f, words)]
 
 
 def place_name(position: int, context: int) -> str:
@@ -102,7 +95,7 @@ def _hidden(network: Network, f: Forward, words: Words, layer: int, name: str) -
     title = "Hidden layer" if len(network.layers) == 1 else f"Hidden layer {layer + 1}"
     shown = _strongest(network, f, layer, words)
     text = "" if shown is None else f"the {len(shown)} of {len(d)} units that weigh most in the likeliest token's score"
-    if layer < len(network.layers) - 1 and shown is not None:
+    if (layer < len(network.layers) - 1 or network.whole is not None) and shown is not None:
         text = f"the {len(shown)} of {len(d)} units that are largest"
     return Section(title, text, (*terms, z, a), row_name="unit", shown=shown, marks=marks)
 
@@ -137,7 +130,7 @@ def _strongest(network: Network, f: Forward, layer: int, words: Words) -> tuple[
     if len(a) <= words.units:
         return None
     weight = np.abs(a)
-    if layer == len(f.a) - 1 and network.output is not None:
+    if layer == len(f.a) - 1 and network.output is not None and network.whole is None:
         vector = network.output[words.shown[0]]
         if "project.weight" in network.weights:
             vector = vector @ network.weights["project.weight"]

@@ -17,8 +17,6 @@ from neuralgram.tracing.differences import Difference, finite_differences
 from neuralgram.tracing.network import Forward, Network
 from neuralgram.tracing.steps import Floats, Formula, Section, Step
 
-_BY_WORD = ("emb.weight", "out.weight", "out.bias", "direct.weight")  # parameters with a row a word
-
 
 class SpeaksText(Protocol):
     """What a `TextModel` offers a trace: the model under it, and strings for its ids."""
@@ -152,7 +150,8 @@ class Trace:
 
     def row(self, name: str, text: str) -> int | None:
         """The row of parameter `name` that belongs to the word `text`, if its rows are words."""
-        return self.row_of(text) if name in _BY_WORD else None
+        by_word = self.network is not None and name in ("emb.weight", *self.network.by_token)
+        return self.row_of(text) if by_word else None
 
     def render(self, width: int = 100) -> str:
         """The trace as text for a terminal."""

@@ -12,8 +12,9 @@ from neuralgram.errors import InputError
 from neuralgram.tracing import learning
 from neuralgram.tracing.algebra import contraction, elementwise, given, listed
 from neuralgram.tracing.network import Forward, Gradients, Network, gradients
-from neuralgram.tracing.prediction import Words, x_names
+from neuralgram.tracing.prediction import x_names
 from neuralgram.tracing.steps import Floats, Index, Section, Step
+from neuralgram.tracing.words import Words
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,8 @@ def update(network: Network, f: Forward, words: Words, lr: float | None) -> Upda
     if lr is not None and not (np.isfinite(lr) and lr >= 0):
         raise InputError(f"learning rate {lr}: expected a number of 0 or more")
     g = gradients(network, f, target)
-    parts = [_error(f, g, words), *_back(network, g), _window(network, f, g, words), learning.norms(network, g, lr)]
+    error = _error(f, g, words) if network.whole is None else _loss(f, words)
+    parts = [error, *_back(network, g), _window(network, f, g, words), learning.norms(network, g, lr)]
     parts.append(learning.rows_of_C(network, f, g, words))
     after, loss_after = None, None
     if lr is not None:
@@ -83,12 +85,21 @@ def update(network: Network, f: Forward, words: Words, lr: float | None) -> Upda
     return Update(target, lr, g.parameters, network.frozen, tuple(parts), after, loss, loss_after)
 
 
+def _surprise(f: Forward, words: Words) -> Step:
+    return elementwise("ℓ", "−ln {p}", -float(f.log_p[words.target]), {"p": float(f.p[words.target])})
+
+
+def _loss(f: Forward, words: Words) -> Section:
+    """The loss alone: how it comes back through the head is the head's affair, and autograd's."""
+    text = "∂q is short for ∂ℓ/∂q. Through the head, and for its own parameters, ∂ is what autograd gives."
+    return Section("The error", text, (_surprise(f, words),))
+
+
 def _error(f: Forward, g: Gradients, words: Words) -> Section:
     one = np.zeros_like(f.p)
     one[words.target] = 1.0
-    loss = elementwise("ℓ", "−ln {p}", -float(f.log_p[words.target]), {"p": float(f.p[words.target])})
     steps = (
-        loss,
+        _surprise(f, words),
         given("p", f.p, equation="the prediction", rows=words.name),
         given("e_w", one, equation="1 for the token that came", rows=words.name),
         elementwise("∂y", "{p} − {e_w}", g.y, {"p": f.p, "e_w": one}, rows=words.name),
@@ -138,8 +149,13 @@ def _slope_formula(formula: str, suffix: str, index: Index) -> tuple[str, str]:
 
 
 def _from_output(network: Network, g: Gradients, suffix: str) -> Step:
-    """∂a = Uᵀ(p − e_w), with C, and the projection, in the place of U where they are."""
+    """∂a = Uᵀ(p − e_w), with C, and the projection, in the place of U where they are; else as autograd gives it."""
     output, letter = network.output, "C" if network.tie else "U"
+    if network.whole is not None and g.f is not None:
+        P = network.weights.get("project.weight")
+        if P is None:
+            return given(f"∂a{suffix}", g.a[-1], equation="through the head")
+        return contraction(f"∂a{suffix}", P.T, g.f[: len(P)], letters=("", "Pᵀ", "∂g"), equation="Pᵀ ∂g")
     if output is None:
         raise InputError("no hidden layer: expected one")
     if "project.weight" in network.weights:
@@ -152,20 +168,25 @@ def _from_output(network: Network, g: Gradients, suffix: str) -> Step:
 
 def _window(network: Network, f: Forward, g: Gradients, words: Words) -> Section:
     names = x_names(f, words.name)
-    sources: list[tuple[Floats, Floats, str, str, str]] = []
-    if g.delta:
-        sources.append((network.weights["hidden.weight"].T, g.delta[0], "Hᵀ", "δ", "Hᵀ δ"))
+    parts = [("Hᵀδ", "Hᵀ δ")] if g.delta else []
     if "direct.weight" in network.weights:
-        sources.append((network.weights["direct.weight"].T, g.y, "Wᵀ", "∂y", "Wᵀ (p − e_w)"))
-    equation = "∂x = " + " + ".join(source[4] for source in sources)
-    steps = []
-    for weight, error, letter, below, formula in sources:
-        name, text = (f"{letter}{below}", formula) if len(sources) > 1 else ("∂x", equation)
-        steps.append(contraction(name, weight, error, letters=("", letter, below), equation=text, rows=names))
-    if len(sources) > 1:
-        parts: dict[str, Floats | float] = {step.name: step.value for step in steps}
-        template = " + ".join("{" + name + "}" for name in parts)
-        steps.append(elementwise("∂x", template, g.x, parts, equation=equation, rows=names))
+        parts.append(("Wᵀ∂y", "Wᵀ (p − e_w)") if g.f is None else ("direct", "what comes straight through the head"))
+    whole = "∂x = " + " + ".join(equation for _, equation in parts)
+    called = parts if len(parts) > 1 else [("∂x", whole)]  # of two parts each has a name of its own
+    steps: list[Step] = []
+    if g.delta:
+        H, (name, equation) = network.weights["hidden.weight"], called[0]
+        steps.append(contraction(name, H.T, g.delta[0], letters=("", "Hᵀ", "δ"), equation=equation, rows=names))
+    if len(parts) > len(steps):
+        W, (name, equation) = network.weights["direct.weight"], called[-1]
+        if g.f is None:
+            steps.append(contraction(name, W.T, g.y, letters=("", "Wᵀ", "∂y"), equation=equation, rows=names))
+        else:
+            steps.append(given(name, g.f[len(g.f) - len(f.x) :], equation=equation, rows=names))
+    if len(steps) > 1:
+        values: dict[str, Floats | float] = {step.name: step.value for step in steps}
+        template = " + ".join("{" + name + "}" for name in values)
+        steps.append(elementwise("∂x", template, g.x, values, equation=whole, rows=names))
     shown = None if len(g.x) <= 16 else tuple(int(k) for k in np.argsort(-np.abs(g.x), kind="stable")[:12])
     text = "" if shown is None else f"the {len(shown)} of {len(g.x)} numbers of x with the largest gradient"
     return Section("Back to the window", text, tuple(steps), row_name="x", shown=shown)

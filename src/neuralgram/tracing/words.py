@@ -1,13 +1,23 @@
-"""Finding the token a person means by a string."""
+"""The tokens a trace shows, and finding the one a person means by a string."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from neuralgram.errors import InputError
+from neuralgram.tracing.steps import Namer
 
 if TYPE_CHECKING:
     from neuralgram.tracing.result import SpeaksText
+
+
+class Words(NamedTuple):
+    """How a trace names tokens, and which it shows: the likeliest `top`, and the target if it is not among them."""
+
+    name: Namer
+    shown: tuple[int, ...]
+    target: int | None
+    units: int
 
 
 def word_id(model: SpeaksText, text: str) -> int | None:

@@ -8,8 +8,9 @@ Exact and normalised. Every token keeps a vector of full width, so tied vectors 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from neuralgram.errors import InputError
 from neuralgram.neural import kernels
 from neuralgram.neural.heads.alias import by_frequency, token_counts
 from neuralgram.neural.heads.base import Head, HeadInputs
+from neuralgram.neural.heads.explanation import Panel, Quantity, letters, numbers, scored
 from neuralgram.neural.heads.vectors import check_options
 from neuralgram.neural.initial import small
 from neuralgram.neural.rows import take
@@ -44,6 +46,7 @@ class AdaptiveHead(Head):
     `rank` [V] of each token, most frequent 0. Rows of W and C are tokens', as everywhere.
     """
 
+    by_token: ClassVar[tuple[str, ...]] = ("direct.weight",)
     rank: Tensor
 
     def __init__(self, inputs: HeadInputs) -> None:
@@ -62,6 +65,7 @@ class AdaptiveHead(Head):
             self.cluster_weight = nn.Parameter(small(inputs.rng, len(cutoffs), inputs.features))
             self.cluster_bias = nn.Parameter(torch.zeros(len(cutoffs)))
         self._shared = list(inputs.shared)
+        self._letters = letters(inputs.own, inputs.tied, inputs.shared)
         rank = np.argsort(by_frequency(token_counts(inputs.counts, V)))
         self.register_buffer("rank", torch.from_numpy(rank.astype(np.int32)))
 
@@ -89,6 +93,51 @@ class AdaptiveHead(Head):
         """log P in the precision of f."""
         return self._log_probs([F.linear(f_BF, *layer) for layer in self._layers()])
 
+    @torch.no_grad()
+    def explain(self, f_1F: Tensor, words: Sequence[int]) -> tuple[Panel, ...]:
+        """P(cluster), the word's probability within it, and their product."""
+        scores = [F.linear(f_1F[0], *layer) for layer in self._layers()]
+        frequent, sizes = self.clusters[0].stop, [cluster.stop - cluster.start for cluster in self.clusters]
+        rank_V = self.rank.long()
+        log_Z_K = torch.stack([score.logsumexp(0) for score in scores])
+        cluster_V = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))[rank_V]
+        log_chosen_K = scores[0][frequent:] - log_Z_K[0]
+        chosen_V = numbers(torch.cat([torch.zeros(1).to(log_chosen_K), log_chosen_K]).exp()[cluster_V])
+        parts = dict(zip(self._letters, [part[rank_V] for part in self._by_rank()], strict=True))
+        score = scored(parts, f_1F[0], self.bias[rank_V])
+        y_V, log_Z_V = score[-1].value, numbers(log_Z_K[cluster_V])
+        within_V = np.exp(y_V - log_Z_V)
+        p = ("{P(cluster)}·{P in it}", {"P(cluster)": chosen_V, "P in it": within_V})
+        choice = (
+            Quantity("cluster", numbers(cluster_V), "its cluster; 0: frequent, in the first softmax"),
+            Quantity("log Z", log_Z_V, "log Σ exp y of the softmax it stands in"),
+            Quantity("P in it", within_V, formula="exp({y} − {log Z})", inputs={"y": y_V, "log Z": log_Z_V}),
+            Quantity("P(cluster)", chosen_V, "1 in the first softmax"),
+            Quantity("p", chosen_V * within_V, "p = P(cluster)·P in it", *p),
+        )
+        text = (
+            f"The first softmax is over the {frequent} most frequent words and {len(sizes) - 1} clusters of rarer ones."
+        )
+        return (
+            *self._explain_clusters(f_1F[0], log_Z_K, sizes),
+            Panel("Scores", score, text="y = b + u·f, u the word's own output vector."),
+            Panel("Cluster, then word", choice, text=text),
+        )
+
+    def _explain_clusters(self, f_F: Tensor, log_Z_K: Tensor, sizes: list[int]) -> list[Panel]:
+        if len(sizes) == 1:
+            return []
+        score = scored({"K f": self.cluster_weight}, f_F, self.cluster_bias)
+        y, log_Z = score[-1].value, numbers(log_Z_K[0])
+        chosen = (
+            Quantity("words", np.array(sizes[1:], np.float64), "how many words are in it"),
+            *score,
+            Quantity("P(cluster)", np.exp(y - log_Z), formula="exp({y} − {log Z})", inputs={"y": y, "log Z": log_Z}),
+            Quantity("log Z", log_Z, "log Σ exp y over frequent words and clusters"),
+        )
+        rows = tuple(str(k) for k in range(1, len(sizes)))
+        return [Panel("Clusters of rarer words", chosen, rows, "cluster", "Each is one word of the first softmax.")]
+
     def _log_probs(self, scores: list[Tensor]) -> Tensor:
         """log P [B, V] by token, from the scores of [frequent tokens | clusters] and of each cluster."""
         frequent = self.clusters[0].stop
@@ -113,10 +162,7 @@ class AdaptiveHead(Head):
 
     def _layers(self) -> list[tuple[Tensor, Tensor]]:
         """Vectors and biases of [frequent tokens | clusters] and of each cluster."""
-        parts: list[Tensor] = [self.weight] if hasattr(self, "weight") else []
-        if self._shared:
-            order = torch.argsort(self.rank)
-            parts += [take(part, order) for part in self._shared]
+        parts = self._by_rank()
         sizes = [cluster.stop - cluster.start for cluster in self.clusters]
         columns = [torch.split(part, sizes) for part in parts]  # split, whose gradient is one table, not K
         layers = [
@@ -127,3 +173,11 @@ class AdaptiveHead(Head):
             vectors, bias = layers[0]
             layers[0] = torch.cat([vectors, self.cluster_weight]), torch.cat([bias, self.cluster_bias])
         return layers
+
+    def _by_rank(self) -> list[Tensor]:
+        """The output vectors of the tokens, most frequent first, by columns."""
+        parts: list[Tensor] = [self.weight] if hasattr(self, "weight") else []
+        if self._shared:
+            order = torch.argsort(self.rank)
+            parts += [take(part, order) for part in self._shared]
+        return parts

@@ -10,12 +10,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
+from neuralgram.neural.heads.explanation import Panel
 from neuralgram.rng import PCG32
 
 
@@ -44,7 +45,14 @@ class HeadInputs:
 
 
 class Head(nn.Module, ABC):
-    """P(token | f). `precision` ("fp32" or "bf16") is how training multiplies; scoring is always exact."""
+    """P(token | f). `precision` ("fp32" or "bf16") is how training multiplies; scoring is always exact.
+
+    linear   whether P is the softmax of b + W x + U a, however it is trained: who shows it needs the weights alone
+    by_token the parameters a row of which is a token's, by state-dict key: U, b and W, unless the head says otherwise
+    """
+
+    linear: ClassVar[bool] = False
+    by_token: ClassVar[tuple[str, ...]] = ("out.weight", "out.bias", "direct.weight")
 
     def __init__(self, inputs: HeadInputs) -> None:
         super().__init__()
@@ -66,3 +74,10 @@ class Head(nn.Module, ABC):
     @abstractmethod
     def loss(self, f_BF: Tensor, y_B: Tensor, rng: torch.Generator | None = None) -> Tensor:
         """The training objective [B], with gradients; `rng` is for heads that sample."""
+
+    @abstractmethod
+    def explain(self, f_1F: Tensor, words: Sequence[int]) -> tuple[Panel, ...]:
+        """How P after one window is made, number by number; the last panel has P itself, `p`. () where `linear`.
+
+        `words` are the tokens that are looked at, the one that matters most first.
+        """

@@ -10,7 +10,9 @@ x itself is moved, one x_k a component.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -18,6 +20,7 @@ from torch import Tensor, nn
 from neuralgram.errors import InputError
 from neuralgram.neural import kernels
 from neuralgram.neural.heads.base import HeadInputs
+from neuralgram.neural.heads.explanation import Panel, Quantity, numbers, scored
 from neuralgram.neural.heads.vectors import VectorHead, check_options
 from neuralgram.neural.initial import small, uniform
 
@@ -63,6 +66,38 @@ class MoSHead(VectorHead):
         f_KBF, log_pi_BK = self._components(f_BF)
         return _mixed([self.affine(f) for f in f_KBF], log_pi_BK)
 
+    @torch.no_grad()
+    def explain(self, f_1F: Tensor, words: Sequence[int]) -> tuple[Panel, ...]:
+        """The weights of the components, where each moves a, and each one's softmax; their mean is P."""
+        f_K1F, _ = self._components(f_1F)
+        K, width = len(self.gate_bias), self.vectors()[0].shape[1]
+        names = tuple(f"k = {k + 1}" for k in range(K))
+        gate = scored({"M f": self.gate_weight}, f_1F[0], self.gate_bias, "s")
+        s, log_Z = gate[-1].value, np.logaddexp.reduce(gate[-1].value)
+        pi = np.exp(s - log_Z)
+        weights = (
+            *gate,
+            Quantity("π", pi, "π = softmax(s)", "exp({s} − {log Z})", {"s": s, "log Z": log_Z}),
+            Quantity("log Z", log_Z, "log Σ exp s"),
+        )
+        moved_nK = numbers(f_K1F[:, 0, :width].t())
+        moved = (Quantity("a_k", moved_nK, "a_k = tanh(P_k a + q_k)", columns=names),)
+        y_VK = numbers(torch.stack([self.affine(f_1F)[0] for f_1F in f_K1F], 1))
+        log_Z_VK = np.broadcast_to(np.logaddexp.reduce(y_VK, axis=0), y_VK.shape)
+        p_VK = np.exp(y_VK - log_Z_VK)
+        own = {"y_k": y_VK, "log Z_k": log_Z_VK}
+        mean = {"p_k": p_VK, "π": pi}
+        mixed = (
+            Quantity("p_k", p_VK, "p_k = softmax(y_k)", "exp({y_k} − {log Z_k})", own, columns=names),
+            Quantity("p", p_VK @ pi, "p = Σ_k π_k p_k", inputs=mean, product=("p_k", "π")),
+        )
+        return (
+            Panel("The components' weights", weights, names, "component"),
+            Panel("Where each component moves the hidden layer", moved, _units(moved_nK), "unit"),
+            Panel("Each component's scores", (Quantity("y_k", y_VK, "y_k = b + W x + U a_k", columns=names),)),
+            Panel("The components mixed", mixed),
+        )
+
     def _components(self, f_BF: Tensor) -> tuple[Tensor, Tensor]:
         """[a_k; x] of each component, [K, B, F], and log π [B, K]."""
         K, width = len(self.gate_bias), self.vectors()[0].shape[1]
@@ -78,3 +113,7 @@ def _mixed(scores: list[Tensor], log_pi_BK: Tensor) -> Tensor:
     for k, score in enumerate(scores[1:], start=1):
         mixed = torch.logaddexp(mixed, score.log_softmax(1) + log_pi_BK[:, k, None])
     return mixed
+
+
+def _units(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[str, ...]:
+    return tuple(str(i) for i in range(len(values)))

@@ -8,8 +8,9 @@ frequent tokens, as the tree is Huffman's over the token counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -19,11 +20,13 @@ from torch import Tensor, nn
 from neuralgram.errors import InputError
 from neuralgram.neural.heads.alias import token_counts
 from neuralgram.neural.heads.base import Head, HeadInputs
+from neuralgram.neural.heads.explanation import Panel, Quantity, letters, numbers, scored
 from neuralgram.neural.heads.huffman import huffman, levels
 from neuralgram.neural.heads.vectors import check_options
 from neuralgram.neural.initial import small
 from neuralgram.neural.rows import take
 
+_TURN = "{side}·{σ} + (1 − {side})·(1 − {σ})"
 _PAIRS = 1 << 14  # (example, node) pairs scored at once: their vectors stay in the cache
 
 
@@ -41,6 +44,7 @@ class TreeHead(Head):
     With the direct path, row n of W is node n's; its last row is nobody's and stays as it was drawn.
     """
 
+    by_token: ClassVar[tuple[str, ...]] = ()
     above: Tensor
 
     def __init__(self, inputs: HeadInputs) -> None:
@@ -56,6 +60,7 @@ class TreeHead(Head):
             self.weight = nn.Parameter(small(inputs.rng, inputs.vocab_size - 1, inputs.own))
         self.bias = nn.Parameter(torch.zeros(inputs.vocab_size - 1))
         self._shared = list(inputs.shared)
+        self._letters = letters(inputs.own, inputs.tied, inputs.shared)
         above = huffman(token_counts(inputs.counts, inputs.vocab_size))
         self.register_buffer("above", torch.from_numpy(above.astype(np.int32)))
 
@@ -101,6 +106,38 @@ class TreeHead(Head):
     def logits(self, f_BF: Tensor) -> Tensor:
         """log P in the precision of f."""
         return self._descend(self._scores(f_BF))
+
+    @torch.no_grad()
+    def explain(self, f_1F: Tensor, words: Sequence[int]) -> tuple[Panel, ...]:
+        """The path to the word that matters most, and to the next of `words`: question by question."""
+        p_V = numbers(self.log_probs(f_1F)[0].exp())
+        everything = self.paths(torch.arange(self.vocab_size, device=self.bias.device))
+        depth_V = np.bincount(everything.example.cpu().numpy(), minlength=self.vocab_size).astype(np.float64)
+        of_words = (
+            Quantity("questions", depth_V, "how many stand on the way to the word"),
+            Quantity("p", p_V, "p = Π P over the questions on its way"),
+        )
+        return (*(self._explain_path(f_1F[0], word) for word in words[:2]), Panel("Every word", of_words))
+
+    def _explain_path(self, f_F: Tensor, word: int) -> Panel:
+        paths = self.paths(torch.tensor([word], device=self.bias.device))
+        node, sign = paths.node.flip(0), paths.sign.flip(0)  # from the root down
+        parts = dict(zip(self._letters, [part[node] for part in self._parts()], strict=True))
+        score = scored(parts, f_F, self.bias[node], "s")
+        side, s = numbers((sign + 1) // 2), score[-1].value
+        yes = 0.5 + 0.5 * np.tanh(0.5 * s)
+        taken = 0.5 + 0.5 * np.tanh(0.5 * s * numbers(sign))
+        reached = np.asarray(np.cumprod(taken), np.float64)
+        before = np.concatenate([[1.0], reached[:-1]])
+        questions = (
+            *score,
+            Quantity("σ", yes, formula="1 / (1 + exp(−{s}))", inputs={"s": s}),
+            Quantity("side", side, "the word's code: 1 where its path turns to side 1, whose chance is σ"),
+            Quantity("P", taken, "P = σ on side 1, 1 − σ on side 0", _TURN, {"side": side, "σ": yes}),
+            Quantity("product", reached, "of P down to here", "{above}·{P}", {"above": before, "P": taken}),
+        )
+        rows = tuple(f"{n}{' (root)' * (n == 0)}" for n in node.tolist())
+        return Panel("The path to", questions, rows, "node", about=word)
 
     def _scores(self, f_BF: Tensor) -> Tensor:
         """b_n + u_n·f of every inner node, [B, V − 1]."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -9,6 +12,7 @@ from torch import Tensor, nn
 from neuralgram.errors import InputError
 from neuralgram.neural import kernels
 from neuralgram.neural.heads.base import Head, HeadInputs
+from neuralgram.neural.heads.explanation import Panel
 from neuralgram.neural.initial import small
 from neuralgram.neural.rows import row_sparse
 
@@ -41,6 +45,8 @@ class VectorHead(Head):
 class ScoreHead(VectorHead):
     """p = softmax(y), exact and normalised; a member of the family adds its training objective, `loss`."""
 
+    linear: ClassVar[bool] = True
+
     def logits(self, f_BF: Tensor) -> Tensor:
         """y = b + [U W] f."""
         return self.affine(f_BF)
@@ -66,6 +72,10 @@ class ScoreHead(VectorHead):
         mean_V = torch.full_like(self.bias, 1 / self.vocab_size)
         mean_F = torch.cat([mean_V @ part for part in self.vectors()])
         return loss_B + share * (self.scores(f_BF, y_B) - f_BF @ mean_F - mean_V @ self.bias)
+
+    def explain(self, f_1F: Tensor, words: Sequence[int]) -> tuple[Panel, ...]:
+        """Nothing to add to the softmax of b + W x + U a."""
+        return ()
 
     def scores(self, f_BF: Tensor, y_B: Tensor) -> Tensor:
         """y_w [B] of the given tokens alone, in the precision of f, at a cost that does not depend on V."""

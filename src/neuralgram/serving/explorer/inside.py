@@ -19,16 +19,18 @@ from neuralgram.tracing.words import word_id
 _ALL = 32  # vocabularies up to this size are drawn whole, in the order of their ids, which never changes
 _UNITS = 12
 _MOST = 12  # rows of a drawing
-# Which columns of the drawing (C, x, hidden, y, p) each stop of the path is about.
-_MARKED = ("Cx", "h", "y", "p", "py", "h", "x", "Chy", "C", "Cp")
 
 
 class Stage(NamedTuple):
-    """One stop on the path: its name, what happens there, and the sections that show it."""
+    """One stop on the path: its name, what happens there, the sections that show it.
+
+    marked   the columns of the drawing (C, x, h, y, p) it is about
+    """
 
     name: str
     text: str
     sections: tuple[int, ...]
+    marked: str
 
 
 @dataclass
@@ -72,34 +74,48 @@ def traced(model: TextModel, window: Window) -> Trace:
     return trace(model, ids, target=window.target, lr=window.lr, top=top, units=_UNITS)
 
 
+_STOPS = (  # name, what happens, how the titles of its sections begin, the columns of the drawing it is about
+    (
+        "words → rows of C",
+        "Each word of the window selects its row of C; the rows side by side are x.",
+        "Look up",
+        "Cx",
+    ),
+    ("x → hidden units", "Every hidden unit weighs all of x, adds its bias, and bends the sum.", "Hidden", "h"),
+    ("hidden → scores", "Every word gets a score from the hidden units, b, and W if there.", "Scores", "y"),
+    ("scores → probabilities", "The softmax makes scores positive and divides by their sum.", "Softmax", "p"),
+    ("hidden → probabilities", "This output layer has its own way from the hidden units to P.", "(head)", "p"),
+    (
+        "loss and its gradient",
+        "The loss is the surprise at what came. At the scores its gradient is p − e_w.",
+        "The error",
+        "py",
+    ),
+    ("back to the hidden units", "Each unit answers for the scores it took part in.", "Back to the hidden", "h"),
+    ("back to the window", "And each number of x for the units it fed.", "Back to the window", "x"),
+    ("every gradient", "Every parameter has a gradient; of C only the rows of the window.", "Every gradient", "Chy"),
+    ("which rows of C learn", "A word that stands twice in the window adds up both.", "Which rows", "C"),
+    (
+        "before → after",
+        "One step against the gradient, everything at once, and the prediction again.",
+        "One step",
+        "Cp",
+    ),
+)
+
+
 def stages(made: Trace) -> list[Stage]:
     """The path of one example, forward and back, as stops that can be taken one by one."""
     titles = [section.title for section in made.all_sections]
-    wanted = (
-        ("words → rows of C", "Each word of the window selects its row of C; the rows side by side are x.", "Look up"),
-        ("x → hidden units", "Every hidden unit weighs all of x, adds its bias, and bends the sum.", "Hidden"),
-        (
-            "hidden → scores",
-            "Every word of the vocabulary gets a score from the hidden units, b, and W if there.",
-            "Scores",
-        ),
-        ("scores → probabilities", "The softmax makes scores positive and divides by their sum.", "Softmax"),
-        (
-            "loss and its gradient",
-            "The loss is the surprise at what came. At the scores its gradient is p − e_w.",
-            "The error",
-        ),
-        ("back to the hidden units", "Each unit answers for the scores it took part in.", "Back to the hidden"),
-        ("back to the window", "And each number of x for the units it fed.", "Back to the window"),
-        ("every gradient", "Every parameter has a gradient; of C only the rows of the window.", "Every gradient"),
-        ("which rows of C learn", "A word that stands twice in the window adds up both.", "Which rows"),
-        ("before → after", "One step against the gradient, everything at once, and the prediction again.", "One step"),
-    )
+    if made.network is not None and made.network.whole is not None:
+        shared = ("Look up", "Hidden", "Projected")
+        own = len(made.sections)
+        titles = [f"(head) {t}" if i < own and not t.startswith(shared) else t for i, t in enumerate(titles)]
     out = []
-    for name, text, start in wanted:
+    for name, text, start, marked in _STOPS:
         found = tuple(i for i, title in enumerate(titles) if title.startswith(start))
         if found:
-            out.append(Stage(name, text, found))
+            out.append(Stage(name, text, found, marked))
     return out
 
 
@@ -113,10 +129,11 @@ def drawing(made: Trace, numbers: Numbers, stage: int) -> str:
         ("C", *_rows_of_C(made, sections, numbers)),
         ("x", *_x(made, sections, numbers)),
         *(("h", *_hidden(sections, numbers, i)) for i in range(len(made.network.layers))),
-        ("y", *_scores(sections, numbers)),
         ("p", *_probabilities(made, sections, numbers)),
     ]
-    marked = _MARKED[stage] if 0 <= stage < len(_MARKED) else ""
+    if made.network.whole is None:  # another head has no one y
+        columns.insert(-1, ("y", *_scores(sections, numbers)))
+    marked = "".join(stop.marked for stop in stages(made)[max(0, stage) : stage + 1])
     drawn = []
     for name, title, equation, body in columns:
         classes = f"stage {name}" + (" on" if name in marked else "")
@@ -205,15 +222,22 @@ def _scores(sections: list[Section], numbers: Numbers) -> tuple[str, str, str]:
     return "scores y", section.steps[at[1]].equation, "".join(rows)
 
 
+def _probabilities_at(sections: list[Section]) -> tuple[int, int]:
+    """Where P stands: in the softmax, or in the last section of another head."""
+    title = next((section.title for section in sections if section.bars == "p"), "Softmax")
+    return _find(sections, title, "p")
+
+
 def _probabilities(made: Trace, sections: list[Section], numbers: Numbers) -> tuple[str, str, str]:
-    at = _find(sections, "Softmax", "p")
+    at = _probabilities_at(sections)
     section = sections[at[0]]
     rows = []
     for v in _shown(sections, at):
         mark = ' <span class="hint">came next</span>' if made.target is not None and v == made.target.id else ""
         cell = _cells(sections, at, (v,), numbers, bar=True)
         rows.append(f'<div class="row"><span class="lab">{word(section.row(v))}</span>{cell}{mark}</div>')
-    return "probabilities p", "p = exp(y − max) / Σ", "".join(rows)
+    equation = "p = exp(y − max) / Σ" if section.title == "Softmax" else section.steps[at[1]].equation
+    return "probabilities p", equation, "".join(rows)
 
 
 def inputs_of(made: Trace, key: str | None) -> list[str]:
@@ -222,20 +246,24 @@ def inputs_of(made: Trace, key: str | None) -> list[str]:
     if parts[0] != "draw" or made.network is None:
         return []
     sections = list(made.all_sections)
-    lookup, scores = _find(sections, "Look up", "C"), _find(sections, "Scores", "y")
+    lookup = _find(sections, "Look up", "C")
     m = sections[lookup[0]].steps[lookup[1]].value.shape[1]
     x = [f"draw|{lookup[0]}|{lookup[1]}|{k // m}|{k % m}|x" for k in range(m * len(made.window))]
     name = "x" if parts[-1] == "x" else sections[int(parts[1])].steps[int(parts[2])].name
     layer = bool(made.network.layers)
     z, a = (_find(sections, "Hidden", step) if layer else (0, 0) for step in ("z", "a"))
     units = [f"draw|{a[0]}|{a[1]}|{u}" for u in sections[a[0]].row_numbers] if layer else []
+    direct = x if "direct.weight" in made.network.weights else []
     reads = {
         "x": [(key or "").removesuffix("|x")],
         "z": x,
         "a": [f"draw|{z[0]}|{z[1]}|{parts[3]}"],
-        "y": units + (x if "direct.weight" in made.network.weights else []),
-        "p": [f"draw|{scores[0]}|{scores[1]}|{v}" for v in sections[scores[0]].row_numbers],
+        "y": units + direct,
+        "p": units + direct,  # of a head without one y; else from the scores
     }
+    if made.network.whole is None:
+        scores = _find(sections, "Scores", "y")
+        reads["p"] = [f"draw|{scores[0]}|{scores[1]}|{v}" for v in sections[scores[0]].row_numbers]
     return reads.get(name, [])
 
 

@@ -24,6 +24,7 @@ class Snapshot(LanguageModel):
     """A frozen network over ids, with the configuration and the weights of an `NPLM`; `step` says of which update."""
 
     kind: ClassVar[str] = "nplm"
+    linear: ClassVar[bool] = True  # what the explorer trains
 
     def __init__(self, config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], step: int = 0) -> None:
         self._config = dict(config)
