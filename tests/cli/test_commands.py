@@ -132,6 +132,37 @@ def test_info_shows_sizes_and_origin(run, network, counts):
     assert "modified-kneser-ney" in out
 
 
+def test_info_says_each_thing_once_and_within_the_terminal(run, counts, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = run("info", counts)
+    lines = out.splitlines()
+    keys = [line.split()[0] for line in lines]
+    for name in ("smoothing", "order", "form", "unigrams", "discounts", "discounts_from", "prune"):
+        assert keys.count(name) == 1
+    whole = ("command", "sha256", "texts")  # are never broken
+    assert [line for line, key in zip(lines, keys, strict=True) if len(line) > 80 and key not in whole] == []
+    model = ng.load(counts).model
+    at = keys.index("discounts")
+    shown = [[float(word) for word in line.split()[-3:]] for line in lines[at : at + 3]]
+    np.testing.assert_allclose(shown, model.config()["discounts"], rtol=1e-5)
+    known = sum(model.table.trie.size(k) for k in (1, 2, 3))
+    assert lines[keys.index("n-grams")].split()[1:] == f"{known:,}".split(",")
+    record = json.loads(run("info", counts, "--json")[1])
+    assert (record["parameters"], record["unit"]) == (known, "n-grams")
+
+
+def test_a_long_list_goes_on_below_its_beginning():
+    from neuralgram.cli.info import _lines
+
+    values = [i / 7 for i in range(40)]
+    lines = _lines({"weights": values, "seed": 12345, "steps": 12345}, 60)
+    assert max(map(len, lines)) <= 60
+    assert lines[-2:] == ["seed     12345", "steps    12 345"]
+    words = " ".join(lines[:-2]).split()
+    np.testing.assert_allclose([float(word) for word in words[1:]], values, rtol=1e-5)
+    assert all(line.startswith(" " * 9) for line in lines[1:-2])
+
+
 def test_info_on_a_text_shows_the_health_of_a_network(run, network, counts, text):
     _, out, _ = run("info", network, text, "--json")
     health = json.loads(out)["health"]

@@ -77,8 +77,28 @@ def test_weights_by_bins_of_contexts_from_the_split_the_model_was_trained_with(r
     size = json.loads((folder / "one" / "neuralgram.json").read_text())["data"]["tokens"]["train"]
     assert len(binned["weights"]) == np.ceil(np.log(size)) + 1  # bins of the training part: l(0) + 1
     assert binned["valid"]["nats"] <= learned["valid"]["nats"] + 1e-6
+    bin_of = [int(np.clip(np.ceil(-np.log((1 + x) / size)), 0, len(binned["bins"]) - 1)) for x in range(size + 1)]
+    for q, (least, most) in enumerate(binned["bins"]):  # l(x) = ⌈−log((1 + x)/T)⌉ of every frequency there can be
+        assert [x for x in range(size + 1) if bin_of[x] == q] == list(range(least, most + 1))
+    assert learned["bins"] is None
     _, out, _ = run("eval", tmp_path / "binned", folder / "text.txt", "--part", "valid", "--json")
     assert json.loads(out)["models"][0]["nats"] == pytest.approx(binned["valid"]["nats"])
+
+
+def test_a_table_of_bins_says_which_contexts_each_holds(run, folder, tmp_path):
+    arguments = ["mix", folder / "one", folder / "three", "--valid", folder / "text.txt", "--part", "valid"]
+    _, out, _ = run(*arguments, "--weights", "binned", "--out", tmp_path / "binned")
+    made = ng.load(tmp_path / "binned").model
+    rows = [line.split() for line in out.splitlines() if line.split()[0].isdigit()]
+    size = int(made.bins.counts.counts[0].sum())
+    frequencies = np.arange(size + 1)
+    q_of = np.maximum(np.ceil(-np.log((1 + frequencies) / size)), 0)
+    assert len(rows) == len(made.weights)
+    for q, row in enumerate(rows):
+        held = frequencies[q_of == q]
+        times = f"{held[0]} … {held[-1]}" if len(held) > 1 else f"{held[0]}"
+        assert " ".join(row[:-2]) == f"{q} {times}"
+        assert [float(x) for x in row[-2:]] == pytest.approx(made.weights[q].tolist(), abs=5e-5)
 
 
 def test_a_mixture_can_be_mixed_again(run, folder, tmp_path):

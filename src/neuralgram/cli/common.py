@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
+from neuralgram.numbers import spaced
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
@@ -69,7 +71,7 @@ def figure(value: float | None, digits: int = 4) -> str:
     if value and abs(value) < 10**-(digits):
         return f"{value:.{digits - 1}e}"
     whole = len(str(int(abs(value))))
-    return f"{value:,.{max(0, digits - whole)}f}".replace(",", " ")
+    return spaced(value, max(0, digits - whole))
 
 
 def held_out_lines(record: dict[str, Any]) -> list[str]:
@@ -81,7 +83,7 @@ def held_out_lines(record: dict[str, Any]) -> list[str]:
             bits = f", {found['bits_per_byte']:.4f} bits/byte" if found["bits_per_byte"] is not None else ""
             lines.append(
                 f"{part + ' perplexity':<19} {figure(found['perplexity'], 5)} "
-                f"({found['nats_per_token']:.4f} nats/token{bits}, {found['tokens']} tokens)"
+                f"({found['nats_per_token']:.4f} nats/token{bits}, {spaced(found['tokens'])} tokens)"
             )
     return lines
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from neuralgram.cli.common import emit, json_option, model_argument, reading_options
+from neuralgram.numbers import spaced
 
 if TYPE_CHECKING:
     from neuralgram.tracing.health import Health
@@ -24,18 +27,21 @@ def command(model: Path, text: str | None, field: str | None, encoding: str, err
     With TEXT, the health of a network on it: saturated and dead units, first loss against log V, norms, the ratio of
     updates to weights, the rank of its log-probabilities against its bound.
     """
+    from neuralgram.evaluation.sizes import size_of
     from neuralgram.modeldir import load
 
     saved = load(model)
     story = saved.info
     state: dict[str, Any] = saved.model.state()  # type: ignore[attr-defined]
+    size = size_of(saved.model)
     shapes = {name: list(array.shape) for name, array in state.items()}
     record = {
         "path": str(model),
         "kind": story.get("kind", "nplm"),
         "vocab_size": saved.model.vocab_size,
         "context": saved.model.context,
-        "parameters": _parameters(saved.model, state),
+        "parameters": size.numbers,
+        "unit": size.unit,
         "model": saved.model.config(),  # type: ignore[attr-defined]
         "tokenizer": saved.tokenizer.name if saved.tokenizer else story.get("tokenizer"),
         "boundary": saved.boundary,
@@ -46,18 +52,10 @@ def command(model: Path, text: str | None, field: str | None, encoding: str, err
     if as_json:
         emit(record if found is None else {**record, "health": found.to_json()})
         return
-    record.get("training", {}).pop("history", None)  # the learning curve shows it
-    for line in _lines(record):
+    for line in _lines(_for_people(record), shutil.get_terminal_size((100, 24)).columns):
         print(line)
     if found is not None:
         print("\n" + found.render())
-
-
-def _parameters(model: Any, state: dict[str, Any]) -> int:
-    """What training adjusts in a network (not the tables of its head); what a counting model stores."""
-    if hasattr(model, "parameters"):
-        return sum(p.numel() for p in model.parameters())
-    return sum(int(array.size) for array in state.values())
 
 
 def _health(path: Path, text: str, *reading: str | None) -> Health:
@@ -73,18 +71,44 @@ def _health(path: Path, text: str, *reading: str | None) -> Health:
     return health(model, text_part(model, how).corpus, lr=rate, first_loss=training.get("first_loss"))
 
 
-def _lines(record: dict[str, Any], indent: str = "") -> list[str]:
+_NAMES = ("seed", "boundary", "bins_boundary")  # numbers that count nothing
+
+
+def _for_people(record: dict[str, Any]) -> dict[str, Any]:
+    """The record without what stands in it twice, and without the history, which the learning curve shows."""
+    out = {record["unit"] if key == "parameters" else key: value for key, value in record.items() if key != "unit"}
+    if "training" in out:
+        known = {"history", *(k for k, v in out["training"].items() if record["model"].get(k) == v)}
+        out["training"] = {key: value for key, value in out["training"].items() if key not in known}
+    return out
+
+
+def _lines(record: dict[str, Any], columns: int, indent: str = "") -> list[str]:
+    """A line for each value; long lists go on below their beginning."""
     width = max((len(key) for key in record), default=0)
     lines = []
     for key, value in record.items():
         if isinstance(value, dict) and value:
-            lines += [f"{indent}{key}", *_lines(value, indent + "  ")]
-        else:
-            lines.append(f"{indent}{key:<{width}}  {_short(value)}")
+            lines += [f"{indent}{key}", *_lines(value, columns, indent + "  ")]
+            continue
+        start = f"{indent}{key:<{width}}  "
+        shown = _list(value, columns - len(start)) if isinstance(value, list) and value else [_short(key, value)]
+        lines += [(start if i == 0 else " " * len(start)) + text for i, text in enumerate(shown)]
     return lines
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, list):
-        return " × ".join(map(str, value)) if all(isinstance(v, int) for v in value) else " ".join(map(str, value))
-    return "–" if value is None or value == {} else str(value)
+def _list(values: list[Any], room: int) -> list[str]:
+    """A list in lines of at most `room` characters: a line for each list in it; whole numbers are a shape."""
+    if all(isinstance(value, list) for value in values):
+        return [line for value in values for line in _list(value, room)]
+    whole = all(isinstance(value, int) for value in values)
+    text = (" × " if whole else "  ").join(_short("", value) for value in values)
+    return wrap(text, max(20, room), break_long_words=False)
+
+
+def _short(key: str, value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, int) and not isinstance(value, bool) and key not in _NAMES:
+        return spaced(value)
+    return "–" if value is None or value in ({}, []) else str(value)

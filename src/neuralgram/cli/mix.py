@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from neuralgram.cli.common import emit, figure, json_option, reading_options, say, table
+from neuralgram.numbers import spaced
 
 
 @click.command("mix")
@@ -48,9 +49,23 @@ def command(as_json: bool, **given: Any) -> None:
         emit(record)
         return
     weights = record["weights"]
-    columns = ["weight"] if len(weights) == 1 else [f"bin {q}" for q in range(len(weights))]
-    table(["part", *columns], [[part, *(f"{row[k]:.4f}" for row in weights)] for k, part in enumerate(record["parts"])])
+    if record["bins"] is None:
+        table(["part", "weight"], [[part, f"{w:.4f}"] for part, w in zip(record["parts"], weights[0], strict=True)])
+    else:
+        print("Bins of contexts, by how often their last tokens occur in training:")
+        rows = [
+            [str(q), _range(*found), *(f"{w:.4f}" for w in row)]
+            for q, (found, row) in enumerate(zip(record["bins"], weights, strict=True))
+        ]
+        table(["bin", "times", *map(str, record["parts"])], rows)
     if record["valid"]:
         marked = " (weights fitted on it)" if record["weights_fitted_on_valid"] else ""
         say(f"held-out perplexity  {figure(record['valid']['perplexity'], 5)}{marked}")
     print(f"model  {record['path']}")
+
+
+def _range(least: int, most: int) -> str:
+    """Frequencies as a person reads them."""
+    if least > most:
+        return "–"
+    return spaced(least) if least == most else f"{spaced(least)} … {spaced(most)}"

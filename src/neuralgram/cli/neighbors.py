@@ -23,14 +23,14 @@ from neuralgram.cli.common import emit, figure, json_option, model_argument, tab
 @json_option
 def command(model: Path, word: str, k: int, metric: str, as_json: bool) -> None:
     """The K words of MODEL whose rows of C are nearest to that of WORD, in the full space."""
+    from neuralgram.text.visible import visible
     from neuralgram.textmodel import load
     from neuralgram.tracing import neighbors
-    from neuralgram.tracing.render import shown_text
 
     found = neighbors(load(model), word, k, metric)
     if as_json:
         emit({"word": word, "metric": metric, "neighbors": [neighbor._asdict() for neighbor in found]})
         return
     heading = "similarity" if metric == "cosine" else "distance"
-    rows = [[shown_text(neighbor.symbol), figure(neighbor.value), str(neighbor.id)] for neighbor in found]
+    rows = [[visible(neighbor.symbol), figure(neighbor.value), str(neighbor.id)] for neighbor in found]
     table(["token", heading, "id"], rows)

@@ -16,11 +16,12 @@ from neuralgram.cli.common import emit, figure, json_option, model_argument, tab
 @json_option
 def command(model: Path, context: str, k: int, as_json: bool) -> None:
     """The K likeliest next tokens after CONTEXT under MODEL, with their probabilities."""
+    from neuralgram.text.visible import visible
     from neuralgram.textmodel import load
 
     candidates = load(model).predict(context, k)
     if as_json:
         emit({"context": context, "candidates": [candidate._asdict() for candidate in candidates]})
         return
-    rows = [[repr(c.symbol)[1:-1] or "''", figure(c.probability), str(c.id)] for c in candidates]
+    rows = [[visible(c.symbol), figure(c.probability), str(c.id)] for c in candidates]
     table(["token", "probability", "id"], rows)

@@ -10,6 +10,7 @@ import click
 
 from neuralgram.cli.common import emit, figure, held_out_lines, json_option, say
 from neuralgram.cli.corpus_options import corpus_options
+from neuralgram.numbers import spaced
 
 
 def _prune(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> list[int] | None:
@@ -54,7 +55,7 @@ def command(as_json: bool, memory_mb: int | None, **given: Any) -> None:
     chosen = ", ".join(
         f"{name} {value}" for name, value in record["model"].items() if not isinstance(value, (list, dict))
     )
-    print(f"{chosen}\ncounted {record['tokens']} tokens in {figure(record['seconds'], 3)} s")
+    print(f"{chosen}\ncounted {spaced(record['tokens'])} tokens in {figure(record['seconds'], 3)} s")
     for line in held_out_lines(record):
         print(line)
     print(f"model               {record['path']}")

@@ -11,6 +11,7 @@ from neuralgram.evaluation.evaluate import Evaluation
 from neuralgram.evaluation.sizes import size_of
 from neuralgram.evaluation.texts import Ranking
 from neuralgram.evaluation.where import Breakdown, Skipped, Strength, by_context, by_file, by_frequency, strengths
+from neuralgram.numbers import spaced
 
 APART = "Models over different tokenizers or boundaries score different tokens: they are not ranked against each other."
 _FILES_SHOWN = 100  # in Markdown; JSON has them all
@@ -139,7 +140,7 @@ def number(value: float | None, digits: int = 4) -> str:
         return "inf" if value > 0 else "nan"
     whole = len(str(int(abs(value))))
     places = max(0, digits - whole) if not isinstance(value, int) else 0
-    return f"{value:,.{places}f}".replace(",", " ")
+    return spaced(value, places)
 
 
 def shown(difference: Difference | None, better: bool) -> str:

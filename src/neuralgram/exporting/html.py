@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
+from neuralgram.numbers import spaced
 from neuralgram.sampling import Sampling
 from neuralgram.text.windows import Corpus
 from neuralgram.textmodel import TextModel
@@ -46,7 +47,7 @@ class Cost:
         """The cost in words."""
         change = self.rounded - self.exact
         return (
-            f"Rounding the weights to 8 bits changes the loss on {self.tokens:,} tokens of {self.what} from "
+            f"Rounding the weights to 8 bits changes the loss on {spaced(self.tokens)} tokens of {self.what} from "
             f"{self.exact:.4f} to {self.rounded:.4f} nats per token ({change:+.4f}; perplexity "
             f"{np.exp(self.exact):.4g} to {np.exp(self.rounded):.4g}), and no probability by more than "
             f"{self.largest:.4f}."

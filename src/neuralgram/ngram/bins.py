@@ -87,6 +87,16 @@ class ContextBins:
             frequency[rows] = self.counts.counts[j - 1][nodes[rows, j]]
         return bin_of(frequency, self.size)
 
+    def ranges(self) -> list[tuple[int, int]]:
+        """The frequencies of the contexts in each bin, (least, most); a bin that holds none has least > most."""
+        low, high = np.zeros(len(self), np.int64), np.full(len(self), self.size)  # the least frequency of a bin ≤ q
+        while (low < high).any():
+            middle = (low + high) // 2
+            found = bin_of(middle, self.size) <= np.arange(len(self))
+            low, high = np.where(found, low, middle + 1), np.where(found, middle, high)
+        most = [self.size, *(int(least) - 1 for least in low[:-1])]
+        return list(zip(low.tolist(), most, strict=True))
+
     def state(self) -> dict[str, NDArray[Any]]:
         """The counts, to make the bins again from."""
         return self.counts.state()

@@ -11,6 +11,8 @@ from neuralgram.tracing.algebra import given, listed
 from neuralgram.tracing.steps import Floats, Index, Section, number
 from neuralgram.tracing.words import Words
 
+_WHOLE = 6  # tokens of a context that are written out
+
 
 def counting_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) -> list[Section]:
     """What stands behind the probabilities of `words.shown`, for back-off tables and for models that keep counts."""
@@ -47,8 +49,13 @@ def target_mark(words: Words) -> dict[int, str]:
 
 
 def history(ids: NDArray[np.int64], length: int, words: Words) -> str:
-    """The last `length` tokens of the window, as one reads them."""
-    return " ".join(words.name(int(w)) for w in ids[len(ids) - length :]) if length else "(no context)"
+    """The last `length` tokens of the window, as one reads them; of many the first and the last three."""
+    if not length:
+        return "(no context)"
+    found = [words.name(int(w)) for w in ids[len(ids) - length :]]
+    if length <= _WHOLE:
+        return " ".join(found)
+    return f"{found[0]} … {' '.join(found[-3:])} ({length} tokens)"
 
 
 # ---- models that keep their counts: mle, add-k, longest-match, deleted interpolation ----

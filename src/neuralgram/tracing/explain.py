@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
+from neuralgram.text.visible import visible
 from neuralgram.text.windows import as_ids
 from neuralgram.tracing import prediction
 from neuralgram.tracing import update as updating
@@ -49,6 +50,10 @@ class _Naming(NamedTuple):
     name: Callable[[int], str]
     row_of: Callable[[str], int | None]
 
+    def words(self, shown: tuple[int, ...], target: int | None, units: int) -> Words:
+        """The tokens shown, each by a name that can be seen."""
+        return Words(lambda token: visible(self.name(token)), shown, target, units)
+
 
 class _Choices(NamedTuple):
     lr: float | None
@@ -61,22 +66,24 @@ def _trace(lm: LanguageModel, ids: NDArray[np.int64], naming: _Naming, target: i
     if kind == "nplm":
         return _trace_network(lm, ids, naming, target, choices)
     log_p = np.asarray(lm.log_probs(ids[None, :])[0], np.float64)
-    words = Words(naming.name, _shown(log_p, target, choices.top), target, choices.units)
+    words = naming.words(_shown(log_p, target, choices.top), target, choices.units)
     parts: tuple[Part, ...] = ()
     if kind == "mixture":
-        from neuralgram.tracing.mixtures import mixture_sections, weights_of
+        from neuralgram.tracing.mixtures import bin_of, mixture_sections, weights_of
 
         weights = weights_of(lm, ids)
         traces = [_trace(part, part_window(part, ids), naming, target, choices) for part in lm.parts]  # type: ignore[attr-defined]
         parts = tuple(Part(float(w), t) for w, t in zip(weights, traces, strict=True))
-        sections = mixture_sections(parts, log_p, words)
+        sections = mixture_sections(parts, log_p, words, bin_of(lm, ids))
     else:
         from neuralgram.tracing.counting import counting_sections
 
         sections = counting_sections(lm, ids, log_p, words)
     names = {"mixture": "mixture", "ngram": "counting"}
     window, top, outcome = _base(lm, ids, naming, log_p, words)
-    return Trace(names.get(kind, "model"), _summary(lm), window, tuple(sections), log_p, top, outcome, parts=parts)
+    return Trace(
+        names.get(kind, "model"), _name(lm), _summary(lm), window, tuple(sections), log_p, top, outcome, parts=parts
+    )
 
 
 def part_window(part: LanguageModel, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -89,12 +96,13 @@ def _trace_network(
 ) -> Trace:
     network = Network.of(lm)
     forward = network.forward(ids)
-    words = Words(naming.name, _shown(forward.log_p, target, choices.top), target, choices.units)
+    words = naming.words(_shown(forward.log_p, target, choices.top), target, choices.units)
     update = None if target is None else updating.update(network, forward, words, choices.lr)
     window, top, outcome = _base(lm, ids, naming, forward.log_p, words)
     sections = tuple(prediction.sections(network, forward, words))
     return Trace(
         "network",
+        _name(lm),
         _summary(lm),
         window,
         sections,
@@ -125,6 +133,14 @@ def _outcome(log_p: Floats, token: int, name: Callable[[int], str]) -> Outcome:
 def _shown(log_p: Floats, target: int | None, top: int) -> tuple[int, ...]:
     best = [int(i) for i in np.argsort(-log_p, kind="stable")[:top]]
     return tuple(best if target is None or target in best else [*best, target])
+
+
+def _name(lm: LanguageModel) -> str:
+    """In a few words, beside what is told of it as a part of a mixture."""
+    kind = getattr(lm, "kind", "")
+    if kind == "ngram":
+        return f"{getattr(lm, 'smoothing', 'n-gram')} of order {lm.context + 1}"
+    return {"nplm": "network", "mixture": "mixture"}.get(kind, type(lm).__name__.lower())
 
 
 def _summary(lm: LanguageModel) -> str:

@@ -76,9 +76,7 @@ def rows_of_C(network: Network, f: Forward, g: Gradients, words: Words) -> Secti
         places = np.flatnonzero(f.ids == rows[index[0]]) * width + index[1]
         return " + ".join(f"∂x[{k}]" for k in places), " + ".join(number(float(g.x[k])) for k in places)
 
-    step = listed(
-        "∂C", table, explain, equation="the blocks of ∂x of its places, added up", rows=name, columns=_columns(width)
-    )
+    step = listed("∂C", table, explain, equation="the blocks of ∂x of its places, added up", rows=name)
     places = {
         i: " + ".join(place_name(int(k), len(f.ids)) for k in np.flatnonzero(f.ids == w)) for i, w in enumerate(rows)
     }
@@ -138,7 +136,3 @@ def _largest(count: int, moved: Floats, extra: int) -> tuple[int, ...] | None:
         return None
     kept = sorted(int(i) for i in np.argsort(-moved, kind="stable")[:24])
     return (*kept, *range(count, count + extra))
-
-
-def _columns(width: int) -> list[str]:
-    return [str(i) for i in range(width)]

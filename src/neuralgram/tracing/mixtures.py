@@ -17,17 +17,21 @@ if TYPE_CHECKING:
 
 def weights_of(mixture: Any, ids: NDArray[np.int64]) -> Floats:
     """The weights [parts] a mixture gives its parts after the window `ids`."""
-    row = 0 if mixture.bins is None else int(mixture.bins(ids[None, :])[0])
-    return np.asarray(mixture.weights[row], np.float64)
+    return np.asarray(mixture.weights[bin_of(mixture, ids) or 0], np.float64)
 
 
-def mixture_sections(parts: tuple[Part, ...], log_p: Floats, words: Words) -> list[Section]:
-    """p = Σ_i λ_i p_i, part by part."""
+def bin_of(mixture: Any, ids: NDArray[np.int64]) -> int | None:
+    """The bin whose weights the window `ids` has; None where all windows have the same."""
+    return None if mixture.bins is None else int(mixture.bins(ids[None, :])[0])
+
+
+def mixture_sections(parts: tuple[Part, ...], log_p: Floats, words: Words, found: int | None) -> list[Section]:
+    """p = Σ_i λ_i p_i, part by part, with the weights of bin `found` (None: there are no bins)."""
     weights = [part.weight for part in parts]
     shares = np.stack([np.exp(part.trace.log_p) for part in parts], axis=1)
     columns = [f"p{i + 1}" for i in range(len(parts))]
-    names = ", ".join(
-        f"p{i + 1} is {part.trace.summary}, λ{i + 1} = {number(part.weight)}" for i, part in enumerate(parts)
+    names = "; ".join(
+        f"p{i + 1} is {part.trace.summary}; λ{i + 1} = {number(part.weight)}" for i, part in enumerate(parts)
     )
 
     def explain_part(index: Index) -> tuple[str, str]:
@@ -43,4 +47,5 @@ def mixture_sections(parts: tuple[Part, ...], log_p: Floats, words: Words) -> li
         listed("p", np.exp(log_p), explain, equation="p = Σ_i λ_i p_i", rows=words.name),
     )
     marks = {} if words.target is None else {words.target: "target"}
-    return [Section("The mixture", names + ".", steps, "word", words.shown, marks, bars="p")]
+    where = "" if found is None else f" How often the window's last tokens occur in training puts it into bin {found}."
+    return [Section("The mixture", f"{names}.{where}", steps, "word", words.shown, marks, bars="p")]

@@ -36,9 +36,12 @@ def place_name(position: int, context: int) -> str:
 
 
 def x_names(f: Forward, name: Namer) -> Callable[[int], str]:
-    """What the numbers of x are called: the word they belong to and their coordinate in its row."""
-    width = len(f.x) // len(f.ids)
-    return lambda k: f"{name(int(f.ids[k // width]))}·{k % width}"
+    """What the numbers of x are called: the word they belong to, its place where a word stands twice, a coordinate."""
+    context, width = len(f.ids), len(f.x) // len(f.ids)
+    words = [name(int(w)) for w in f.ids]
+    if len(set(words)) < context:
+        words = [f"{word} {place_name(i, context)}" for i, word in enumerate(words)]
+    return lambda k: f"{words[k // width]}·{k % width}"
 
 
 def _lookup(network: Network, f: Forward, words: Words) -> Section:
@@ -59,7 +62,6 @@ def _lookup(network: Network, f: Forward, words: Words) -> Section:
         equation="x = [C[w(t−c)]; …; C[w(t−1)]]",
         inputs={"C": C[f.ids]},
         rows=row,
-        columns=[str(i) for i in range(width)],
         note="each row is the one-hot vector of its word times C; side by side, oldest first, they are x",
     )
     places = {

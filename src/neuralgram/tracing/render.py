@@ -9,26 +9,14 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from neuralgram.tracing.steps import Check, Section, Step, number
+from neuralgram.tracing.tables import LONGEST, Column, blocks, columns
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
 _BAR = 20  # characters of a full bar
-_COLUMN = 9  # characters a number's column takes, with its gap
-
-
-def cell(value: float) -> str:
-    """A number in a table: four decimals, so that a column lines up; whole numbers as such."""
-    text = number(value)
-    if "e" in text or "∞" in text or "nan" in text or float(value).is_integer():
-        return text
-    return f"{value:.4f}".replace("-", "−")
-
-
-def shown_text(text: str) -> str:
-    """A token that can be seen: spaces and control characters are made visible."""
-    return {" ": "␣", "\n": "⏎", "\t": "⇥", "": "∅"}.get(text) or (text if text.isprintable() else repr(text)[1:-1])
+_MARK = 34  # characters kept for the words beside rows, as far as they need them
 
 
 def to_text(title: str, sections: Iterable[Section], *, subtitle: str = "", width: int = 100) -> str:
@@ -69,15 +57,14 @@ def page(title: str, sections: Iterable[Section], *, subtitle: str = "", width: 
 def _section(section: Section, count: int, width: int) -> list[RenderableType]:
     from rich.text import Text
 
-    equations = "    ".join(equation(step) for step in section.steps if step.equation)
     parts: list[RenderableType] = [Text(f"{count}  {section.title}", style="bold")]
     if section.text:
         parts.append(Text(section.text))
-    if equations:
-        parts.append(Text(equations, style="italic"))
+    equations = [equation(step) for step in section.steps if step.equation]
+    parts += [Text(line, style="italic") for line in _packed(equations, width)]
     parts += [Text(line) for line in dict.fromkeys(step.note for step in section.steps) if line]
     if section.table:
-        parts.append(_table(section, width))
+        parts += _tables(section, width)
     parts += [Text(f"   {step[()]}") for step in section.lines]
     if section.chart is not None:
         parts += [Text(line) for line in plot(section, width)]
@@ -88,6 +75,17 @@ def _section(section: Section, count: int, width: int) -> list[RenderableType]:
 def equation(step: Step) -> str:
     """A step's equation with its name in front."""
     return step.equation if "=" in step.equation else f"{step.name}: {step.equation}"
+
+
+def _packed(texts: Iterable[str], width: int) -> list[str]:
+    """As many texts a line as fit, none of them broken unless it alone is too long."""
+    lines: list[str] = []
+    for text in texts:
+        if lines and len(lines[-1]) + 4 + len(text) <= width:
+            lines[-1] += "    " + text
+        else:
+            lines.append(text)
+    return lines
 
 
 def _checks(section: Section) -> list[tuple[bool, str]]:
@@ -119,50 +117,36 @@ def _figure(value: float, check: Check) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
 
 
-def _table(section: Section, width: int) -> Table:
+def _tables(section: Section, width: int) -> list[RenderableType]:
+    """The table, in several blocks of columns where the page is too narrow; bars and marks stand beside the last."""
+    bars = next((step for step in section.table if step.name == section.bars), None)
+    drawn = [] if bars is None else ["█" * round(float(bars.value[row]) * _BAR) for row in section.row_numbers]
+    marks = [section.marks.get(row, "") for row in section.row_numbers] if section.marks else []
+    beside = max(map(len, drawn), default=-2) + 2 + min(_MARK, max(map(len, marks), default=-2) + 2)
+    made = blocks(section, width, beside)
+    return [
+        _table(section, found, drawn if found is made[-1] else [], marks if found is made[-1] else []) for found in made
+    ]
+
+
+def _table(section: Section, found: list[Column], bars: list[str], marks: list[str]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
-    drawn.add_column(Text("   " + section.row_name), no_wrap=True, max_width=28, overflow="ellipsis")
-    columns = _fitting(section, width)
-    for step, k in columns:
-        head = "…" if k == -2 else step.name if k < 0 else f"{step.columns[k] if step.columns else k}"
-        drawn.add_column(Text(shown_text(head)), justify="right", no_wrap=True)
-    bars = next((step for step in section.table if step.name == section.bars), None)
-    if bars is not None:
-        drawn.add_column("", no_wrap=True, min_width=6)
-    if section.marks:
-        drawn.add_column("", overflow="fold")
-    for row in section.row_numbers:
-        cells = [Text("   " + shown_text(section.row(row)))]
-        cells += [
-            Text("" if k == -2 else cell(float(step.value[row] if k < 0 else step.value[row, k])))
-            for step, k in columns
-        ]
-        if bars is not None:
-            cells.append(Text("█" * round(float(bars.value[row]) * _BAR)))
-        if section.marks:
-            cells.append(Text(section.marks.get(row, ""), style="dim"))
-        drawn.add_row(*cells)
-    return drawn
-
-
-def _fitting(section: Section, width: int) -> list[tuple[Step, int]]:
-    """The columns that fit: (step, −1) for a vector, (step, k) for one of a table, (step, −2) for those left out."""
-    names = max([len(section.row(row)) for row in section.row_numbers[:40]] + [len(section.row_name)])
-    beside = 14 if section.marks or section.bars else 0
-    room = max(4, (width - min(names, 25) - 5 - beside) // _COLUMN)
-    single = sum(step.value.ndim == 1 for step in section.table)
-    out: list[tuple[Step, int]] = []
-    for step in section.table:
-        if step.value.ndim == 1:
-            out.append((step, -1))
-            continue
-        count = step.value.shape[1]
-        keep = min(count, max(2, room - single))
-        out += [(step, k) for k in range(keep)] + ([(step, -2)] if keep < count else [])
-    return out
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    table.add_column(Text("   " + section.row_name), no_wrap=True, max_width=3 + LONGEST, overflow="ellipsis")
+    for column in found:
+        table.add_column(Text(column.head), justify="right", no_wrap=True)
+    if any(bars):
+        table.add_column("", no_wrap=True)
+    if any(marks):
+        table.add_column("", overflow="fold")
+    for i, row in enumerate(section.row_numbers):
+        cells = [Text("   " + section.row(row)), *(Text(column.cells[i]) for column in found)]
+        cells += [Text(bars[i])] if any(bars) else []
+        cells += [Text(marks[i], style="dim")] if any(marks) else []
+        table.add_row(*cells)
+    return table
 
 
 _MARKS = "●○▲△■□"
@@ -218,20 +202,17 @@ def to_html(title: str, sections: Iterable[Section], *, subtitle: str = "") -> s
 
 
 def _html_table(section: Section) -> str:
-    columns = _fitting(section, 140)
-    heads = "".join(
-        f"<th>{escape('…' if k == -2 else step.name if k < 0 else (step.columns[k] if step.columns else str(k)))}</th>"
-        for step, k in columns
-    )
+    found = columns(section, 120)
+    heads = "".join(f"<th>{escape(column.head)}</th>" for column in found)
     rows = [f"<tr><th>{escape(section.row_name)}</th>{heads}<th></th></tr>"]
-    for row in section.row_numbers:
+    for i, row in enumerate(section.row_numbers):
         cells = ""
-        for step, k in columns:
-            if k == -2:
+        for step, place, _, texts in found:
+            if place == -2:
                 cells += "<td></td>"
                 continue
-            formula = step[row] if k < 0 else step[row, k]
-            cells += f'<td style="text-align:right" title="{escape(str(formula))}">{cell(formula.value)}</td>'
+            formula = step[row] if place < 0 else step[row, place]
+            cells += f'<td style="text-align:right" title="{escape(str(formula))}">{texts[i]}</td>'
         mark = escape(section.marks.get(row, ""))
-        rows.append(f"<tr><th>{escape(shown_text(section.row(row)))}</th>{cells}<td>{mark}</td></tr>")
+        rows.append(f"<tr><th>{escape(section.row(row))}</th>{cells}<td>{mark}</td></tr>")
     return "<table>" + "".join(rows) + "</table>"

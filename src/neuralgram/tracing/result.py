@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
+from neuralgram.text.visible import visible
 from neuralgram.tracing import render
 from neuralgram.tracing import update as updating
 from neuralgram.tracing.differences import Difference, finite_differences
@@ -74,6 +75,7 @@ class Trace:
     """One prediction, and with a target what it teaches.
 
     kind         `network`, `counting`, `mixture`, or `model` where only the distribution can be shown
+    name         the model in a few words
     summary      the model in a line
     window       the tokens read, oldest first
     sections     the prediction, step by step; every number of a step opens by `formula`
@@ -86,6 +88,7 @@ class Trace:
     """
 
     kind: str
+    name: str
     summary: str
     window: tuple[Place, ...]
     sections: tuple[Section, ...]
@@ -101,14 +104,19 @@ class Trace:
     @property
     def title(self) -> str:
         """The window and what came after it."""
-        words = " ".join(render.shown_text(place.symbol) for place in self.window) or "(nothing read)"
-        return f"{words} → {render.shown_text(self.target.symbol) if self.target else '?'}"
+        words = " ".join(visible(place.symbol) for place in self.window) or "(nothing read)"
+        return f"{words} → {visible(self.target.symbol) if self.target else '?'}"
 
     @property
     def all_sections(self) -> tuple[Section, ...]:
-        """Prediction, then update, then the parts of a mixture."""
+        """Prediction, then update, then the parts of a mixture, each under its name."""
         update = self.update.sections if self.update else ()
-        return self.sections + update + tuple(s for part in self.parts for s in part.trace.all_sections)
+        parts = tuple(
+            replace(section, title=f"p{i}, {part.trace.name}: {section.title}")
+            for i, part in enumerate(self.parts, 1)
+            for section in part.trace.all_sections
+        )
+        return self.sections + update + parts
 
     def step(self, name: str) -> Step:
         """The step of that name (`a`, `y`, `p`, `δ`, …); of several, the first."""
@@ -127,7 +135,7 @@ class Trace:
 
         def row_of(_: str, text: str) -> int | None:
             count = len(step.value) if step.value.ndim else 0
-            return None if rows is None else next((i for i in range(count) if rows(i) == text), None)
+            return None if rows is None else next((i for i in range(count) if rows(i) in (text, visible(text))), None)
 
         return step.explain(locate(place, {step.name: step.value}, row_of)[1])
 
@@ -164,7 +172,7 @@ class Trace:
             return self.summary
         t = self.target
         return (
-            f"{self.summary}\nP({t.symbol}) = {t.probability:.4f}, rank {t.rank} of {len(self.log_p)}, "
+            f"{self.summary}\nP({visible(t.symbol)}) = {t.probability:.4f}, rank {t.rank} of {len(self.log_p)}, "
             f"surprisal {t.nats:.4f} nats = {t.bits:.4f} bits"
         )
 

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.numbers import spaced
+
 Floats: TypeAlias = NDArray[np.float64]
 Index: TypeAlias = tuple[int, ...]
 Namer: TypeAlias = Callable[[int], str]
@@ -30,7 +32,7 @@ def number(value: float) -> str:
     if not math.isfinite(value):
         text = "nan" if math.isnan(value) else ("∞" if value > 0 else "-∞")
     elif float(value).is_integer() and abs(value) < 1e12:
-        text = f"{int(value):,}".replace(",", " ") if abs(value) >= 1e4 else str(int(value))
+        text = spaced(int(value))
     elif value and not 1e-3 <= abs(value) < 1e6:
         text = f"{value:.2e}"
     else:

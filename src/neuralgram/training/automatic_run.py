@@ -14,6 +14,7 @@ import numpy as np
 from neuralgram.errors import InputError
 from neuralgram.evaluation.evaluate import evaluate
 from neuralgram.neural.config import NPLMConfig
+from neuralgram.numbers import spaced
 from neuralgram.text.corpora import Corpora
 from neuralgram.textmodel import TextModel
 from neuralgram.training import checkpoint, events
@@ -104,7 +105,8 @@ def train_texts(given: Mapping[str, Any], *, on_event: events.OnEvent = events.i
         )
     held_out = {name: getattr(corpora, name) for name in ("valid", "test")}
     if any(part is not None for part in held_out.values()):
-        say(f"scoring {sum(len(part) for part in held_out.values() if part is not None)} held-out tokens")
+        scored = sum(len(part) for part in held_out.values() if part is not None)
+        say(f"scoring {spaced(scored)} held-out tokens")
     valid, test = (None if part is None else evaluate(model, part).to_json() for part in held_out.values())
     return Trained(model, result, valid, test, out)
 
@@ -146,9 +148,10 @@ def _plan(settings: dict[str, Any], corpora: Corpora, given: Mapping[str, Any], 
     text = corpora.info["texts"]["train"]
     lines, length = text["lines"], text["bytes"] / max(1, text["lines"])
     if corpora.boundary == "document" and lines >= _MANY_LINES and length < _SHORT_LINE:
-        say(f"hint: {lines} lines of {length:.0f} bytes on average; if each is a unit of its own, --boundary line")
+        average = f"{spaced(lines)} lines of {length:.0f} bytes on average"
+        say(f"hint: {average}; if each is a unit of its own, --boundary line")
     sizes = {"vocabulary": facts.vocab_size, "training": facts.tokens}
-    say(f"{'text':<14} {', '.join(f'{count} {name}' for name, count in sizes.items())} tokens")
+    say(f"{'text':<14} {', '.join(f'{spaced(count)} {name}' for name, count in sizes.items())} tokens")
     for name, reason in made.reasons.items():
         value = settings["model"].get(name, settings["training"].get(name))
         say(f"{name:<14} {value!s:<10} {reason}")

@@ -50,6 +50,7 @@ def mix_models(given: Mapping[str, Any]) -> dict[str, Any]:
         "path": str(out),
         "parts": [*given["models"], *(["uniform"] if given.get("uniform") else [])],
         "weights": mixture.weights.tolist(),
+        "bins": None if mixture.bins is None else mixture.bins.ranges(),
         "valid": found,
         "weights_fitted_on_valid": fitted,
     }

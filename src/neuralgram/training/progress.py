@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from neuralgram.numbers import spaced
 from neuralgram.training import events
 from neuralgram.training.events import Event
 
@@ -63,8 +64,8 @@ class Display(AbstractContextManager["Display"]):
         self._total = event.total_steps
         from_step = f", from step {event.step}" if event.step else ""
         self._line(
-            f"{event.parameters:,} parameters; {event.total_steps:,} steps of {event.batch_size} windows, "
-            f"{event.steps_per_epoch:,} an epoch{from_step}; {event.threads} threads, {event.precision}"
+            f"{spaced(event.parameters)} parameters; {spaced(event.total_steps)} steps of {event.batch_size} windows, "
+            f"{spaced(event.steps_per_epoch)} an epoch{from_step}; {event.threads} threads, {event.precision}"
         )
         if self.stream.isatty():
             self._bar = _bar(self.stream)
@@ -72,7 +73,7 @@ class Display(AbstractContextManager["Display"]):
             self._task = self._bar.add_task("", total=event.total_steps, completed=event.step, text="")
 
     def _progress(self, event: events.Progress) -> None:
-        speed = f"{event.tokens_per_second:,.0f} tokens/s"
+        speed = f"{spaced(event.tokens_per_second)} tokens/s"
         loss = f"running loss {event.running_loss:.3f} nats"
         text = "  ".join(part for part in (speed, loss, self._valid, f"{_clock(event.seconds_left)} left") if part)
         if self._bar is not None:
@@ -89,7 +90,7 @@ class Display(AbstractContextManager["Display"]):
         kept = ""
         if event.best_perplexity is not None:
             kept = f"; kept step {event.best_step}, validation perplexity {event.best_perplexity:.4g}"
-        speed = f"{event.tokens_per_second:,.0f} tokens/s"
+        speed = f"{spaced(event.tokens_per_second)} tokens/s"
         self._line(f"{event.stopped} ({event.step} in {_clock(event.seconds)}, {speed}){kept}")
 
     def _line(self, text: str) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.serving.explorer.markup import Numbers, word
+from neuralgram.text.visible import visible
 from neuralgram.textmodel import TextModel
 from neuralgram.tracing import Section, Trace, trace
 from neuralgram.tracing.prediction import place_name
@@ -269,12 +270,14 @@ def inputs_of(made: Trace, key: str | None) -> list[str]:
 
 def summary(made: Trace) -> str:
     """The prediction in a sentence."""
-    said = " ".join(place.symbol for place in made.window)
+    said = " ".join(visible(place.symbol) for place in made.window)
     best = max(made.top, key=lambda outcome: outcome.probability)
-    text = f"After “{said}” the likeliest next token is “{best.symbol}”, with probability {best.probability:.4f}."
+    text = (
+        f"After “{said}” the likeliest next token is “{visible(best.symbol)}”, with probability {best.probability:.4f}."
+    )
     if made.target is not None:
         text += (
-            f" P({made.target.symbol}) = {made.target.probability:.4f}, rank {made.target.rank}, surprisal "
+            f" P({visible(made.target.symbol)}) = {made.target.probability:.4f}, rank {made.target.rank}, surprisal "
             f"{made.target.nats:.4f} nats."
         )
     return text

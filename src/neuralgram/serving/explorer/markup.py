@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuralgram.tracing.render import cell, shown_text
+from neuralgram.text.visible import visible
 from neuralgram.tracing.steps import Formula, Section, Step, number
+from neuralgram.tracing.tables import cell
 
 _ROWS = 40  # rows of a table that a page shows
 
@@ -45,7 +46,7 @@ class Numbers:
 
 def word(symbol: str) -> str:
     """A token as HTML, its white space visible."""
-    return f'<span class="w">{escape(shown_text(symbol))}</span>'
+    return f'<span class="w">{escape(visible(symbol))}</span>'
 
 
 def sections_html(sections: Iterable[Section], numbers: Numbers, prefix: str, *, level: int = 3) -> str:
@@ -84,7 +85,7 @@ def _table(section: Section, numbers: Numbers, prefix: str) -> str:
             f"<td>{c}</td>" for i, step in steps for c in _cells(section, step, row, numbers, f"{prefix}|{i}")
         )
         mark = f'<td class="mark">{escape(section.marks.get(row, ""))}</td>' if marked else ""
-        name = escape(shown_text(section.row(row)))
+        name = escape(section.row(row))
         body.append(f'<tr><th scope="row">{name}</th>{cells}{mark}</tr>')
     more = len(section.row_numbers) - len(rows)
     note = f'<p class="hint">and {more} more rows</p>' if more > 0 else ""

@@ -10,10 +10,10 @@ from neuralgram.serving.explorer.markup import Numbers, formula_html, opened, se
 from neuralgram.serving.explorer.parts import Live, Opened, heading, offer, say
 from neuralgram.serving.explorer.session import FIVE, TRAINING
 from neuralgram.serving.explorer.shell import Shell
+from neuralgram.text.visible import visible
 from neuralgram.textmodel import TextModel
 from neuralgram.tracing import Trace
 from neuralgram.tracing.differences import difference_section
-from neuralgram.tracing.render import shown_text
 
 _OPTIONS = 400  # tokens a menu offers; the text field reaches all of them
 
@@ -154,7 +154,7 @@ class Inside:
             self.window.ids, self.window.target = [0, 1], 3  # the cat → sat
         self.window.fit(model)
         kept = {*range(min(shape[0], _OPTIONS)), *self.window.ids, self.window.target or 0}
-        options = {i: shown_text(model.symbol(i)) for i in sorted(kept)}
+        options = {i: visible(model.symbol(i)) for i in sorted(kept)}
         self._filling = True
         self._words.clear()
         with self._words:

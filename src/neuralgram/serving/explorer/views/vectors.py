@@ -28,8 +28,8 @@ from neuralgram.serving.explorer.vectors import (
     to_tsv,
 )
 from neuralgram.text.samples.animals import GRAZERS, HUNTERS
+from neuralgram.text.visible import visible
 from neuralgram.textmodel import TextModel
-from neuralgram.tracing.render import shown_text
 
 _DRAWN = 120  # tokens on the map, the most frequent and those searched for
 _KINDS = {
@@ -106,7 +106,7 @@ class Vectors:
         model = self._model()
         if model is None:
             return
-        shown = [shown_text(symbol) for symbol in _symbols(model)]
+        shown = [visible(symbol) for symbol in _symbols(model)]
         if name in shown:
             self._open(str(shown.index(name)))
 
@@ -149,9 +149,7 @@ class Vectors:
         kinds = _kinds(model)
         for token, (x, y) in zip(frame.ids, frame.xy, strict=True):
             kind = "chosen" if token == chosen else kinds(model.symbol(token))
-            groups.setdefault(kind, []).append(
-                (shown_text(model.symbol(token)), round(float(x), 4), round(float(y), 4))
-            )
+            groups.setdefault(kind, []).append((visible(model.symbol(token)), round(float(x), 4), round(float(y), 4)))
         series: list[Options] = [
             charts.dots(name, groups.get(name, []), *_KINDS[name]) for name in _KINDS if name in groups
         ]
@@ -160,7 +158,7 @@ class Vectors:
         m = model.model
         caption = (
             f"{len(frame.ids)} of {m.vocab_size:,} tokens; the plane shows {frame.share:.0%} of how their {width} "
-            f"numbers differ. Chosen: “{shown_text(model.symbol(chosen))}”."
+            f"numbers differ. Chosen: “{visible(model.symbol(chosen))}”."
         )
         self._chart.show(series, caption, xAxis=axes, yAxis=axes)
 
