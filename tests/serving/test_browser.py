@@ -100,12 +100,13 @@ def test_a_number_opens_by_keyboard_with_its_inputs_filled_in_and_follows_the_tr
     opened = page.get_by_label("the number opened")
     opened.get_by_text("tanh(0.8)").wait_for()
     assert "= 0.664" in opened.inner_text()
-    opened.get_by_role("button", name="Close").click()
-    opened.wait_for(state="hidden")
+    wire_by_keyboard(page)
     ready(page)
     choose(page, "network", "in training")
+    moving = page.locator("svg.wires .wire").first
+    said = moving.get_attribute("aria-label")
     page.locator(".net .n").nth(20).click()
-    opened.wait_for()
+    page.wait_for_function("document.querySelector('.net .n.open')")
     before = opened.inner_text()
     steps(page, 40)
     ready(page, 40)
@@ -116,6 +117,31 @@ def test_a_number_opens_by_keyboard_with_its_inputs_filled_in_and_follows_the_tr
         const last = Number(lines.trim().split('=').pop().replace('−', '-'));
         return Math.abs(last - Number(open.innerText.replace('−', '-'))) < 1e-4;
     }""")
+    assert moving.get_attribute("aria-label").split(" = ")[0] == said.split(" = ")[0]
+    assert moving.get_attribute("aria-label") != said
+
+
+def wire_by_keyboard(page: Any) -> None:
+    """The thickest wire into the hidden units: where it runs, what it opens, and the next thickest by an arrow key."""
+    wire = page.locator("[data-n='wire|hidden.weight|0|2']")
+    assert wire.get_attribute("aria-label") == "H[0][2]·x[2] = 0.64"
+    assert wire.locator(".line").get_attribute("stroke-width") == "6.00"
+    ends = wire.evaluate("""wire => {
+        const line = wire.querySelector('.line'), end = line.getPointAtLength(line.getTotalLength());
+        const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+        const centre = (key) => (box(`[data-n="${key}"]`).top + box(`[data-n="${key}"]`).bottom) / 2;
+        const top = box('.net').top;
+        return [line.getPointAtLength(0).y + top - centre(wire.from), end.y + top - centre(wire.to)];
+    }""")
+    assert ends == pytest.approx([0, 0], abs=1)
+    page.locator(".net .p .n").last.focus()
+    page.keyboard.press("Tab")  # after the numbers come the wires: one stop for those into the hidden units
+    assert page.evaluate("document.activeElement.dataset.n") == "wire|hidden.weight|0|2"
+    page.keyboard.press("Enter")
+    page.get_by_label("the number opened").get_by_text("= 0.8 − 0.2·(−0.2283)").wait_for()
+    assert page.locator(".wire.lit").count() == 1
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "H[1][3]·x[3] = 0.36"
 
 
 def test_a_state_is_restored_from_its_address(visit: Visit, explorer: str):

@@ -17,7 +17,7 @@ from neuralgram.serving.explorer.settings import DEFAULTS, Change, Settings, fro
 VIEWS = ("train", "inside", "vectors", "animals", "read", "lessons")
 _TEXT = 200  # characters of a window or name an address may carry
 # What a page looks at besides its run. A window is kept only where its words come from an embedded text.
-LOOKS = ("network", "window", "target", "step_size", "lesson")
+LOOKS = ("network", "window", "target", "step_size", "wires", "lesson")
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ def serve(
     async def index(client: Client) -> None:
         await _page(client, models, bounds, sessions)
 
-    css, js = ((_STATIC / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    css, *scripts = ((_STATIC / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "wires.js"))
+    js = "".join(scripts)
     ui.add_head_html(f"<style>{css}</style><script>{js}</script>", shared=True)
     engine = threading.Thread(target=_open_engine, args=(folders, models), name="engine", daemon=True)
     app.on_startup(engine.start)

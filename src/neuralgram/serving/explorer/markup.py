@@ -135,10 +135,28 @@ def opened(sections: Iterable[Section], key: str) -> tuple[Step, Formula] | None
 
 def formula_html(step: Step, formula: Formula) -> str:
     """A number opened: its equation, and the formula with its own inputs filled in."""
+    about = f'<p class="hint">{escape(step.note)}</p>' if step.note else ""
+    equation = f'<p class="eq">{escape(step.equation)}</p>' if step.equation else ""
+    return f'{equation}<div class="formula">{_lines(formula)}</div>{about}'
+
+
+def formulas_html(formulas: Iterable[Formula], note: str) -> str:
+    """Several formulas side by side, and a sentence about them."""
+    shown = "".join(f'<div class="formula">{_lines(formula)}</div>' for formula in formulas)
+    return f'<div class="formulas">{shown}</div><p class="hint">{escape(note)}</p>'
+
+
+def _lines(formula: Formula) -> str:
     lines = [formula.symbol]
     lines += [f"= {part}" for part in (formula.general, formula.filled) if part]
     lines.append(f"= {number(formula.value)}")
-    shown = "".join(f"<div>{escape(line)}</div>" for line in dict.fromkeys(lines))
-    about = f'<p class="hint">{escape(step.note)}</p>' if step.note else ""
-    equation = f'<p class="eq">{escape(step.equation)}</p>' if step.equation else ""
-    return f'{equation}<div class="formula">{shown}</div>{about}'
+    return "".join(f"<div>{escape(line)}</div>" for line in dict.fromkeys(lines))
+
+
+def wire_legend(positive: str, negative: str) -> str:
+    """A short piece of a wire of either sign, and what it means."""
+    pieces = []
+    for classes, text in (("wire", positive), ("wire down", negative)):
+        line = f'<g class="{classes}"><path class="line" stroke-width="4" d="M0 5H34"/></g>'
+        pieces.append(f'<span class="key"><svg width="34" height="10" aria-hidden="true">{line}</svg>{text}</span>')
+    return f'<div class="legend-note">{"".join(pieces)}</div>'

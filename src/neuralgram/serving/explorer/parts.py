@@ -11,6 +11,7 @@ from nicegui.events import GenericEventArguments
 
 from neuralgram.serving.explorer.charts import Options
 from neuralgram.serving.explorer.markup import Numbers, Shown
+from neuralgram.serving.explorer.wires import Bundle, Wire
 
 
 class Live:
@@ -24,6 +25,7 @@ class Live:
         self._skeleton = ""
         self._values: Mapping[str, Shown] = {}
         self._marked: tuple[str | None, ...] = (None,)
+        self._wires: list[dict[str, Any]] = []
         if on_open is not None:
 
             def clicked(event: GenericEventArguments) -> None:
@@ -40,20 +42,29 @@ class Live:
         *,
         open_key: str | None = None,
         inputs: Sequence[str] = (),
+        wires: Sequence[Bundle] = (),
     ) -> None:
         """Show `skeleton` with the values of `numbers`; only what changed goes to the browser.
 
-        The cell `open_key` is marked as opened, the cells `inputs` as what goes into it.
+        The cell or wire `open_key` is marked as opened, the cells `inputs` as what goes into it; `wires` are drawn
+        between the cells of a `.net`.
         """
         values = numbers.values if numbers else {}
         fresh = skeleton != self._skeleton
         changed = values if fresh else {key: v for key, v in values.items() if self._values.get(key) != v}
-        if not fresh and not changed and (open_key, *inputs) == self._marked:
+        drawn = [{"label": b.label, "lit": b.lit, "wires": [_drawn(wire) for wire in b.wires]} for b in wires]
+        if not fresh and not changed and (open_key, *inputs) == self._marked and drawn == self._wires:
             return
         self._skeleton, self._values, self._marked = skeleton, dict(values), (open_key, *inputs)
-        arguments = [self.element.html_id, skeleton if fresh else None, changed, open_key, list(inputs)]
+        self._wires = drawn
+        arguments = [self.element.html_id, skeleton if fresh else None, changed, open_key, list(inputs), drawn]
         script = ", ".join(json.dumps(argument) for argument in arguments)
         self.element.client.run_javascript(f"explorer.show({script})")
+
+
+def _drawn(wire: Wire) -> list[str | float]:
+    """A wire as the page draws it."""
+    return [wire.key, wire.source, wire.target, wire.share, -1 if wire.value < 0 else 1, wire.label]
 
 
 class Chart:

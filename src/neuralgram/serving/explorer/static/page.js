@@ -1,14 +1,15 @@
 // The little that must happen in the browser: filling numbers into a page that stays, and a text that is too long.
 window.explorer = {
   waiting: {},
-  show(id, html, values, open, inputs) {
+  show(id, html, values, open, inputs, wires) {
     const node = document.getElementById(id);
     if (!node) {
       const before = this.waiting[id];
-      this.waiting[id] = { html: html ?? before?.html ?? null, values: { ...before?.values, ...values }, open, inputs };
-      if (!before) setTimeout(() => { const w = this.waiting[id]; delete this.waiting[id]; this.show(id, w.html, w.values, w.open, w.inputs); }, 30);
+      this.waiting[id] = { html: html ?? before?.html ?? null, values: { ...before?.values, ...values }, open, inputs, wires };
+      if (!before) setTimeout(() => { const w = this.waiting[id]; delete this.waiting[id]; this.show(id, w.html, w.values, w.open, w.inputs, w.wires); }, 30);
       return;
     }
+    const focused = node.contains(document.activeElement) ? document.activeElement.dataset.n : null;
     if (html !== null) node.innerHTML = html;
     for (const cell of node.querySelectorAll("[data-n]")) {
       const value = values[cell.dataset.n];
@@ -17,13 +18,17 @@ window.explorer = {
         if (value[1] !== null) cell.style.setProperty("--v", value[1]);
         if (value[2] !== null) cell.style.setProperty("--w", value[2]);
       }
-      cell.classList.toggle("open", cell.dataset.n === open);
       cell.classList.toggle("in", inputs.includes(cell.dataset.n));
+    }
+    this.wires.show(node, wires, open);
+    for (const cell of node.querySelectorAll("[data-n]")) {
+      cell.classList.toggle("open", cell.dataset.n === open);
+      if (html !== null && cell.dataset.n === focused) cell.focus({ preventScroll: true });
     }
   },
   picked(event) {
     const cell = event.target.closest("[data-n]");
-    return cell && cell.tagName === "BUTTON" ? cell.dataset.n : null;
+    return cell && (cell.tagName === "BUTTON" || cell.role === "button") ? cell.dataset.n : null;
   },
   say(id, text) {
     const node = document.getElementById(id);

@@ -5,11 +5,21 @@ from __future__ import annotations
 from nicegui import ui
 
 from neuralgram.errors import NeuralgramError
-from neuralgram.serving.explorer.inside import Window, drawing, inputs_of, looked, places, stages, summary, traced
-from neuralgram.serving.explorer.markup import Numbers, formula_html, opened, section_html, sections_html
+from neuralgram.serving.explorer.drawing import Drawing, inputs_of
+from neuralgram.serving.explorer.inside import Stage, Window, looked, places, stages, summary, traced
+from neuralgram.serving.explorer.markup import (
+    Numbers,
+    formula_html,
+    formulas_html,
+    opened,
+    section_html,
+    sections_html,
+    wire_legend,
+)
 from neuralgram.serving.explorer.parts import Live, Opened, heading, offer, say
 from neuralgram.serving.explorer.session import FIVE, TRAINING
 from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.wires import MEASURES, SIGNS, bundles, gap_names, in_words, opened_wire
 from neuralgram.text.visible import visible
 from neuralgram.textmodel import TextModel
 from neuralgram.tracing import Trace
@@ -29,6 +39,8 @@ class Inside:
         self._open: str | None = None
         self._stage = 0
         self._filling = False
+        named = shell.looks.get("wires", "flow")
+        self._wires = named if named in MEASURES else "flow"
         heading("Inside one prediction")
         say(
             "Change any word. Open any number, with a click or Enter, to see its formula with its own inputs filled in."
@@ -36,6 +48,10 @@ class Inside:
         self._choices()
         self._said = say("").props('role="status"')
         self._drawing = Live(self._opened)
+        with ui.row().classes("legend-note") as self._legend:
+            self._key = Live()
+            say("The drawing scrolls sideways; “no wires” stacks it.", hint=True).classes("only-phone")
+            self._wired = ui.label().classes("hint").style("max-width: 110ch")
         self._path()
         with ui.expansion("All the numbers of this prediction and update", on_value_change=self.refresh) as every:
             self._tables = Live(self._opened)
@@ -56,6 +72,8 @@ class Inside:
             self._lr.style("width: 100px").on_value_change(self._other_size)
             self._typed = ui.input("or type a text").props("outlined dense").style("width: 160px")
             self._typed.on("keydown.enter", self._type)
+            self._measure = ui.select(MEASURES, value=self._wires, label="wires show", on_change=self._other_measure)
+            self._measure.props("outlined dense options-dense").style("min-width: 150px")
 
     def _path(self) -> None:
         with ui.element("section").classes("card").props('aria-label="step by step"'):
@@ -129,6 +147,11 @@ class Inside:
         self._width = (-1, -1)
         self._remember()
 
+    def _other_measure(self) -> None:
+        self._wires = self._measure.value
+        self.shell.look("wires", "" if self._wires == "flow" else self._wires)
+        self.refresh()
+
     def _remember(self) -> None:
         self.shell.look("window", ".".join(str(i) for i in self.window.ids))
         self.shell.look("target", str(self.window.target))
@@ -198,14 +221,24 @@ class Inside:
         path = stages(made)
         self._stage %= len(path)
         self._timer.interval = float(self._seconds.value or 2)
-        numbers = Numbers()
-        marked = inputs_of(made, self._open)
-        self._drawing.show(drawing(made, numbers, self._stage), numbers, open_key=self._open, inputs=marked)
+        drawing = self._draw(made, path[self._stage])
         self._show_stop(made)
         if self._every.value:
             tables = Numbers()
             self._tables.show(sections_html(made.all_sections, tables, "all"), tables, open_key=self._open)
-        self._show_formula(made)
+        self._show_formula(made, drawing)
+
+    def _draw(self, made: Trace, stop: Stage) -> Drawing:
+        numbers = Numbers()
+        drawing = Drawing(made, numbers)
+        wires = bundles(drawing, self._wires, stop.name)
+        html = drawing.html(stop.marked, gap_names(drawing, wires))
+        marked = inputs_of(drawing, self._open)
+        self._drawing.show(html, numbers, open_key=self._open, inputs=marked, wires=wires)
+        self._legend.set_visibility(bool(wires))
+        self._key.show(wire_legend(*SIGNS[self._wires]) if wires else "")
+        self._wired.set_text(in_words(wires, self._wires))
+        return drawing
 
     def _show_stop(self, made: Trace) -> None:
         path = stages(made)
@@ -227,7 +260,11 @@ class Inside:
         keys = {"C": "emb.weight", "H": "hidden.weight", "d": "hidden.bias", "U": "out.weight", "b": "out.bias"}
         return [place for place in chosen if keys.get(place[0], "direct.weight") in w]
 
-    def _show_formula(self, made: Trace) -> None:
+    def _show_formula(self, made: Trace, drawing: Drawing) -> None:
+        wire = opened_wire(drawing, self._open) if self._open else None
+        if wire:
+            self._formula.show(formulas_html(*wire))
+            return
         found = opened(made.all_sections, _place(self._open)) if self._open else None
         if self._open and self._open.startswith("check|"):
             checks = difference_section(made.check(*self._checked(made)))

@@ -9,13 +9,15 @@ from nicegui import ui
 from neuralgram.lm import perplexity
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.decay import curve
-from neuralgram.serving.explorer.inside import Window, drawing, summary, traced
+from neuralgram.serving.explorer.drawing import Drawing
+from neuralgram.serving.explorer.inside import Window, summary, traced
 from neuralgram.serving.explorer.markup import Numbers
 from neuralgram.serving.explorer.parts import Chart, Live, heading, say
 from neuralgram.serving.explorer.session import FIVE
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.views.controls import Controls
 from neuralgram.serving.explorer.views.experiment import Experiment
+from neuralgram.serving.explorer.wires import bundles, gap_names
 
 
 class Train:
@@ -46,9 +48,12 @@ class Train:
         model = self.shell.session.network(FIVE)
         if model is None:
             return
-        made, numbers = traced(model, Window([0, 1], 3)), Numbers()
+        numbers = Numbers()
+        made = traced(model, Window([0, 1], 3))
+        drawing = Drawing(made, numbers)
+        wires = bundles(drawing, "flow")
         say("PyTorch is loading; it is needed to train. Meanwhile, a network of five words. " + summary(made))
-        Live().show(drawing(made, numbers, -1), numbers)
+        Live().show(drawing.html("", gap_names(drawing, wires)), numbers, wires=wires)
 
     def refresh(self) -> None:
         """The curves, and what they say."""
