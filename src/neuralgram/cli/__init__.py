@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from importlib import import_module
+from typing import NoReturn
 
 import click
 
@@ -62,7 +64,12 @@ def main(arguments: list[str] | None = None) -> None:
 
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        sys.exit(neuralgram.main(arguments, prog_name="neuralgram", standalone_mode=False) or 0)
+        code = neuralgram.main(arguments, prog_name="neuralgram", standalone_mode=False) or 0
+        print(end="", flush=True)
+    except SystemExit as ended:  # a command ends by itself only where click and rich make a closed pipe exit code 1
+        if ended.code == 1:
+            _end_unheard()
+        raise
     except click.exceptions.Abort:
         _fail("stopped", 130, arguments)
     except click.exceptions.Exit as error:
@@ -73,12 +80,21 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         _fail(error.format_message(), 2, arguments)
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
+        _end_unheard()
     except KeyboardInterrupt:
         _fail("stopped", 130, arguments)
     except (NeuralgramError, OSError, MemoryError) as error:
         _fail(_describe(error), 2, arguments)
+    sys.exit(code)
+
+
+def _end_unheard() -> NoReturn:
+    """Nobody reads the output any more, as before `| head`: end as other filters do, without a word."""
+    import os
+
+    with contextlib.suppress(OSError):  # what is still held back goes nowhere, or Python would complain at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(141)
 
 
 def _describe(error: BaseException) -> str:
