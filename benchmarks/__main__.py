@@ -1,36 +1,36 @@
-"""Every benchmark, one after another, and the page that keeps their last tables.
+"""Every benchmark, one after another, and the page that keeps their last results.
 
-python -m benchmarks [NAME …]      only those; the others keep the tables they have
+python -m benchmarks [NAME …] [--quick] [--device cpu] [--rounds 9] [--out DIR]
+
+Without names, all but brown_heads; the others keep the results they have. `page` alone assembles the page anew.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).parent
-SCRIPTS = ("step", "names", "heads", "scoring", "memory")
-HEAD = """# Benchmarks
+from benchmarks.harness import out_folder, parser
+from benchmarks.page import SCRIPTS, assemble
 
-Ratios against peers, measured in one process that lets them take turns. `python -m benchmarks` (or `make bench`) runs
-all and writes this page, `python -m benchmarks step` one. Machines differ and are shared: compare ratios, not times.
-"""
+LONG = ("brown_heads",)  # only where it is named
 
 
-def main(names: list[str]) -> int:
-    unknown = [name for name in names if name not in SCRIPTS]
+def main(arguments: list[str]) -> int:
+    """Run the scripts named before the first option, and assemble the page; 1 where one failed."""
+    first = next((i for i, word in enumerate(arguments) if word.startswith("-")), len(arguments))
+    names, options = arguments[:first], arguments[first:]
+    unknown = [name for name in names if name not in (*SCRIPTS, "page")]
     if unknown:
-        print(f"no benchmark {unknown[0]!r}: expected {', '.join(SCRIPTS)}", file=sys.stderr)
+        print(f"no benchmark {unknown[0]!r}: expected {', '.join(SCRIPTS)} or page", file=sys.stderr)
         return 2
-    failed = [
-        name
-        for name in names or SCRIPTS
-        if subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode
-    ]
-    tables = [HERE / f"{name}.md" for name in SCRIPTS]
-    page = [HEAD, *(table.read_text(encoding="utf-8").replace("# ", "## ", 1) for table in tables if table.exists())]
-    (HERE / "README.md").write_text("\n".join(page), encoding="utf-8")
+    folder = out_folder(parser(__doc__).parse_args(options))
+    chosen = names or [name for name in SCRIPTS if name not in LONG]
+    commands = {name: [sys.executable, "-m", f"benchmarks.{name}", *options] for name in chosen if name != "page"}
+    failed = [name for name, command in commands.items() if subprocess.run(command, check=False).returncode]
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    print(assemble(folder))
     return int(bool(failed))
 
 

@@ -3,87 +3,115 @@
     python -m benchmarks.memory [--vocab 250000] [--hidden 256] [--batch 1024]
 
 Each head runs in a process of its own; what Python, PyTorch and the text took before the model was made is not counted.
+On a GPU it is what PyTorch allocated there.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
-import subprocess
-import sys
-from pathlib import Path
+from typing import NamedTuple
 
 import torch
-from benchmarks.timing import machine, publish, table, zipf
 
+from benchmarks.figures import Figure, spaced
+from benchmarks.harness import Setting, Sheet, child_output, parser, run, setting_of, table
+from benchmarks.peak import forget, highest, resident
+from benchmarks.texts import zipf
 from neuralgram import NPLM, Corpus
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.loop import Trainer
 
 CASES = [("softmax", "adamw"), ("softmax", "sgd"), ("adaptive", "adamw"), ("tree", "adagrad"), ("sampled", "adamw"),
          ("sampled", "adagrad"), ("nce", "sparse-sgd")]  # fmt: skip
+C, M = 4, 64
+TARGET = 1.3
+ABOUT = (
+    f"Context {C}, m {M}, no direct path; MiB. Row-sparse steps hold no gradient table, so none is counted for them."
+)
 
 
-def resident() -> int:
-    """Bytes this process holds now."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+class Sizes(NamedTuple):
+    """V, h and the windows of a step."""
+
+    vocab: int
+    hidden: int
+    batch: int
 
 
-def measure(head: str, optimizer: str, vocab_size: int, hidden: int, batch: int) -> dict[str, float]:
-    """Bytes: `must` hold, `peak` over the start, both of two updates."""
-    torch.set_num_threads(1)
-    warm = torch.randn(256, 256, requires_grad=True)
-    (warm @ warm).sum().backward()  # what the library allocates once
-    windows = Corpus(zipf(vocab_size, 8 * batch), vocab_size).windows(4)
-    before = resident()
-    model = NPLM(vocab_size, 4, 64, hidden, False, head=head)
-    config = TrainConfig(steps=9, batch_size=batch, optimizer=optimizer, schedule="constant", lr=1e-3)
+class Bytes(NamedTuple):
+    """Of a step: its parameters, what it must hold, and its peak over what was there before."""
+
+    parameters: int
+    must: int
+    peak: int
+
+
+def step(setting: Setting, head: str, optimizer: str, sizes: Sizes) -> Bytes:
+    """Two updates, in this process."""
+    warm = torch.randn(256, 256, requires_grad=True, device=setting.device)
+    torch.autograd.backward((warm @ warm).sum())  # what the library allocates once
+    windows = Corpus(zipf(sizes.vocab, 8 * sizes.batch), sizes.vocab).windows(C)
+    on_gpu = setting.device.type == "cuda"
+    before = torch.cuda.memory_allocated() if on_gpu else resident()
+    model = NPLM(sizes.vocab, C, M, sizes.hidden, False, head=head).to(setting.device)
+    config = TrainConfig(steps=9, batch_size=sizes.batch, optimizer=optimizer, schedule="constant", lr=1e-3)
     trainer = Trainer(model, windows, config, 9)
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # building a model is not what is measured
+    if on_gpu:  # building a model is not what is measured
+        torch.cuda.reset_peak_memory_stats()
+    else:
+        forget()
     for _ in range(2):
         trainer.update()
+    peak = torch.cuda.max_memory_allocated() if on_gpu else highest()
     parameters = sum(p.numel() * p.element_size() for p in model.parameters())
     state = sum(
         value.numel() * value.element_size() for name, value in trainer.state().items() if name.startswith("optimizer.")
     )
     sparse = optimizer in {"adagrad", "sparse-sgd"} and head not in {"softmax", "adaptive"}
-    gradients = 0 if sparse else parameters
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    peak = int(status.split("VmHWM:")[1].split()[0]) * 1024 or peak
-    return {"parameters": parameters, "must": parameters + gradients + state, "peak": peak - before}
+    return Bytes(parameters, parameters + (0 if sparse else parameters) + state, peak - before)
+
+
+def sizes_of(setting: Setting) -> Sizes:
+    """As asked, or tiny ones."""
+    asked = setting.options
+    return Sizes(20_000, 16, 32) if setting.quick else Sizes(asked.vocab, asked.hidden, asked.batch)
+
+
+def in_process(case: tuple[str, str]) -> Bytes:
+    """The same in a process of its own."""
+    return Bytes(*child_output("memory", 1, "--case", *case))
+
+
+def measure(setting: Setting) -> Sheet:
+    """Every case, in a process of its own."""
+    sizes = sizes_of(setting)
+    rows: list[list[object]] = []
+    figures = []
+    for case in CASES[:1] if setting.quick else CASES:
+        found = in_process(case)
+        ratio = found.peak / found.must
+        rows.append([*case, *(f"{value / 2**20:,.0f}" for value in found), f"{ratio:.2f}"])
+        what = f"peak of a step over what it must hold, `{case[0]}`, {case[1]}, V {spaced(sizes.vocab)}"
+        figures.append(Figure(6, what, ratio, TARGET, "<="))
+    headers = ["head", "optimiser", "parameters", "with gradients and state", "peak", "peak over that"]
+    text = f"V {spaced(sizes.vocab)}, h {sizes.hidden}, {spaced(sizes.batch)} windows a step."
+    return Sheet([text, "", *table(headers, rows)], figures)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--vocab", type=int, default=250_000)
-    parser.add_argument("--hidden", type=int, default=256)
-    parser.add_argument("--batch", type=int, default=1024)
-    parser.add_argument("--case", nargs=2, help=argparse.SUPPRESS)  # in the child
-    args = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--vocab", type=int, default=250_000)
+    options.add_argument("--hidden", type=int, default=256)
+    options.add_argument("--batch", type=int, default=1024)
+    options.add_argument("--case", nargs=2, help=argparse.SUPPRESS)  # measure one, JSON on stdout
+    args = options.parse_args()
     if args.case:
-        print(json.dumps(measure(*args.case, args.vocab, args.hidden, args.batch)))
-        return
-    rows: list[list[object]] = []
-    for case in CASES:
-        command = [sys.executable, "-m", "benchmarks.memory", "--case", *case]
-        command += ["--vocab", str(args.vocab), "--hidden", str(args.hidden), "--batch", str(args.batch)]
-        found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-        mega = {name: f"{value / 2**20:,.0f}" for name, value in found.items()}
-        ratio = f"{found['peak'] / found['must']:.2f}"
-        rows.append([*case, mega["parameters"], mega["must"], mega["peak"], ratio])
-    lines = [
-        "# Memory of a training step",
-        "",
-        f"V {args.vocab:,}, context 4, m 64, h {args.hidden}, batch {args.batch}, no direct path; MiB. {machine()}",
-        "",
-        *table(["head", "optimiser", "parameters", "with gradients and state", "peak", "peak over that"], rows),
-        "Row-sparse steps hold no gradient table, so none is counted for them.",
-    ]
-    publish(__file__, lines)
+        setting = setting_of(args, 1)
+        head, optimizer = args.case
+        print(json.dumps(step(setting, head, optimizer, sizes_of(setting))))
+    else:
+        run(__file__, "Memory of a training step", ABOUT, measure, options=options)
 
 
 if __name__ == "__main__":

@@ -1,41 +1,47 @@
 """Scoring and single queries: exact, without the sum, and one window at a time.
 
-    python -m benchmarks.scoring [--rounds 9] [--kenlm MODEL --text FILE]
+    python -m benchmarks.scoring [--rounds 9] [--threads 1 2]
 
-V 16 384, context 4, m 30, h 100, no direct path, fp32, one thread. All take turns.
+V 16 384, context 4, m 30, h 100, no direct path, fp32. All take turns; queries and scores without the sum are measured
+on one thread.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from benchmarks.timing import in_turn, machine, publish, table, zipf
+from numpy.typing import NDArray
 
+from benchmarks.figures import Figure, spaced
+from benchmarks.harness import Setting, Sheet, parser, run, table
+from benchmarks.texts import zipf
 from neuralgram import NPLM
 from neuralgram.neural.scoring import Scorer
 from neuralgram.text.windows import windows
 
 V, C, M, H = 16_384, 4, 30, 100
-TOKENS = 4096
-MANY = 65_536
+FEW, MANY = 4096, 65_536  # tokens scored exactly, and without the sum
+QUERIED = ((16_384, 100), (50_000, 256), (100_000, 100))  # V and h
+TARGETS = {"fp32": 2.5, "bf16": 4.0}
+NORMALISED, TOP, ONE = 1_600_000, 1.6, 50.0  # tokens/s, × the bare product, µs
+BATCH = 1024
+ABOUT = f"V {V:,}, context {C}, m {M}, h {H}, no direct path, fp32."
 
 
-def eager(model: NPLM, contexts: np.ndarray, targets: np.ndarray) -> Callable[[], object]:
+def eager(model: NPLM, ids: NDArray[np.int64]) -> Callable[[], float]:
     """What one writes without thinking of speed: batches of 1 024 through log_softmax."""
     C_, H_, d, U, b = (model.get_parameter(name) for name in
                        ("emb.weight", "hidden.weight", "hidden.bias", "out.weight", "out.bias"))  # fmt: skip
-    x, y = torch.from_numpy(contexts), torch.from_numpy(targets)
+    x, y = (torch.from_numpy(part).to(U.device) for part in windows(ids, C))
 
     @torch.no_grad()
     def score() -> float:
         total = 0.0
-        for start in range(0, len(y), 1024):
-            part = slice(start, start + 1024)
+        for start in range(0, len(y), BATCH):
+            part = slice(start, start + BATCH)
             a = torch.tanh(F.linear(F.embedding(x[part], C_).flatten(1), H_, d))
             total += F.linear(a, U, b).log_softmax(1).gather(1, y[part, None]).sum().item()
         return total
@@ -43,95 +49,90 @@ def eager(model: NPLM, contexts: np.ndarray, targets: np.ndarray) -> Callable[[]
     return score
 
 
-def texts(rounds: int) -> list[list[object]]:
+def texts(setting: Setting) -> tuple[list[list[object]], list[Figure]]:
     """Tokens per second over a text."""
-    model = NPLM(V, C, M, H, False, head="nce")
-    contexts, targets = windows(zipf(V, MANY + C), C)
-    few = contexts[:TOKENS], targets[:TOKENS]
-    scorer = Scorer(model)
-    seconds = in_turn(
-        {
-            "eager": eager(model, *few),
-            "exact": lambda: [
-                model.context_nll(few[0][i : i + 1024], few[1][i : i + 1024]) for i in range(0, TOKENS, 1024)
-            ],
-            "self-normalised": lambda: scorer.nll(contexts, targets),
-        },
-        rounds,
-    )
-    count = {"eager": TOKENS, "exact": TOKENS, "self-normalised": MANY}
-    speed = {name: count[name] / taken for name, taken in seconds.items()}
+    vocab_size, few, many = (256, 128, 512) if setting.quick else (V, FEW, MANY)
+    model = NPLM(vocab_size, C, M, H, False, head="nce").to(setting.device)
+    ids = zipf(vocab_size, many + C).astype(np.int64)
+    short = ids[: few + C]
+    steps = {"eager": eager(model, short), "exact": lambda: model.nll(short, BATCH)}
+    count = {"eager": few, "exact": few, "unnormalised": many}
     names = {
         "eager": "eager PyTorch, log_softmax",
-        "exact": "`context_nll`",
-        "self-normalised": "`Scorer.nll`, without the sum",
+        "exact": "`nll`, exact and normalised in float64",
+        "unnormalised": "`Scorer.nll`, without the sum",
     }
-    return [[names[name], f"{v:,.0f}", f"{v / speed['eager']:.2f}"] for name, v in speed.items()]
+    if setting.threads == 1:
+        contexts, targets = windows(ids, C)
+        scorer = Scorer(model)
+        steps["unnormalised"] = lambda: scorer.nll(contexts, targets)
+    seconds = setting.in_turn(steps)
+    speed = {name: count[name] / taken for name, taken in seconds.items()}
+    rows: list[list[object]] = [[names[name], f"{v:,.0f}", f"{v / speed['eager']:.2f}"] for name, v in speed.items()]
+    gain = speed["exact"] / speed["eager"]
+    figures = setting.held(5, "exact scores over eager PyTorch", gain, TARGETS["fp32"], precision="fp32")
+    if setting.threads == 1:
+        why = "not measured: scores are always exact: no part of them is computed in bf16"
+        figures.append(Figure(5, "exact scores over eager PyTorch", None, TARGETS["bf16"], precision="bf16",
+                              note=why))  # fmt: skip
+        value = speed["unnormalised"]
+        figures.append(Figure(5, "self-normalised scores, no sum over V", value, NORMALISED, unit="tokens/s"))
+    return rows, figures
 
 
-def queries(rounds: int) -> list[list[object]]:
-    """One window: the ten likeliest next tokens over the bare product, and one token's score."""
-    rows: list[list[object]] = []
-    for vocab_size, hidden in ((16_384, 100), (50_000, 256), (100_000, 100)):
-        model = NPLM(vocab_size, C, M, hidden, False, head="nce")
-        scorer, U, a = Scorer(model), model.get_parameter("out.weight").detach(), torch.randn(hidden)
+def query(setting: Setting, vocab_size: int, hidden: int) -> dict[str, float]:
+    """Microseconds: the ten likeliest next tokens and what they are compared with, and one token's score."""
+    model = NPLM(vocab_size, C, M, hidden, False, head="nce").to(setting.device)
+    scorer, U = Scorer(model), model.get_parameter("out.weight").detach()
+    a = torch.randn(hidden, device=setting.device)
+    window = [5, 90, 17, 3]
+    words = [(row[:C], row[C]) for row in zipf(vocab_size, 1000 * (C + 1)).reshape(-1, C + 1).tolist()]
+    steps: dict[str, Callable[[], object]] = {
+        "product": lambda: torch.mv(U, a),
+        "top": lambda: scorer.top(window, 10),
+        "log_probs": lambda: model.log_probs([window]),
+    }
+    if setting.device.type == "cpu":
         arrays = U.numpy(), a.numpy()
-        window = [5, 900, 17, 3]
-        words = [(row[:C], row[C]) for row in zipf(vocab_size, 1000 * (C + 1)).reshape(-1, C + 1).tolist()]
-        seconds = in_turn(
-            {
-                "product": lambda U=U, a=a: torch.mv(U, a),
-                "NumPy": lambda U=arrays[0], a=arrays[1]: U @ a,
-                "top": lambda s=scorer, w=window: s.top(w, 10),
-                "log_probs": lambda m=model, w=window: m.log_probs([w]),
-            },
-            30 * rounds,
-        )
-        us = {name: 1e6 * taken for name, taken in seconds.items()}
-        us["one"] = 1e6 * in_turn({"one": lambda s=scorer, w=words: [s.one(*word) for word in w]}, rounds)["one"] / 1000
-        ratio = f"{us['top'] / us['product']:.2f}"
-        rows.append([f"{vocab_size:,}", hidden, *(f"{us[n]:,.0f}" for n in ("product", "NumPy", "top")), ratio,
+        steps["NumPy"] = lambda: arrays[0] @ arrays[1]
+    us = {name: 1e6 * taken for name, taken in setting.in_turn(steps, 30 * setting.rounds).items()}
+    each = setting.in_turn({"one": lambda: [scorer.one(*word) for word in words]})
+    return us | {"one": 1e6 * each["one"] / len(words)}
+
+
+def queries(setting: Setting) -> tuple[list[list[object]], list[Figure]]:
+    """One window, at several V and h."""
+    rows: list[list[object]] = []
+    figures = []
+    for vocab_size, hidden in ((256, 16),) if setting.quick else QUERIED:
+        us = query(setting, vocab_size, hidden)
+        ratio = us["top"] / min(us["product"], us.get("NumPy", us["product"]))
+        numpy = f"{us['NumPy']:,.0f}" if "NumPy" in us else ""
+        rows.append([spaced(vocab_size), hidden, f"{us['product']:,.0f}", numpy, f"{us['top']:,.0f}", f"{ratio:.2f}",
                      f"{us['log_probs']:,.0f}", f"{us['one']:.0f}"])  # fmt: skip
-    return rows
+        size = f"V {spaced(vocab_size)}, h {hidden}"
+        figures.append(
+            Figure(5, f"the ten likeliest next tokens over the faster bare product, {size}", ratio, TOP, "<=")
+        )
+        figures.append(Figure(5, f"one word's score from Python, {size}", us["one"], ONE, "<=", unit="µs"))
+    return rows, figures
 
 
-def full_scores(model: Path, text: Path, rounds: int) -> list[list[object]]:
-    """KenLM's Python `full_scores` over the lines of a text."""
-    import kenlm
-
-    scorer, lines = kenlm.Model(str(model)), text.read_text(encoding="utf-8").splitlines()
-    tokens = sum(len(line.split()) + 1 for line in lines)
-    seconds = in_turn({"kenlm": lambda: [list(scorer.full_scores(line)) for line in lines]}, rounds)
-    return [["KenLM, `full_scores`", f"{tokens / seconds['kenlm']:,.0f}", ""]]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--kenlm", type=Path, help="a KenLM model to stand beside")
-    parser.add_argument("--text", type=Path, help="what it scores, a sentence a line")
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    rows = texts(args.rounds)
-    if args.kenlm and args.text:
-        rows += full_scores(args.kenlm, args.text, args.rounds)
-    lines = [
-        "# Scoring",
-        "",
-        f"V {V:,}, context {C}, m {M}, h {H}, no direct path, fp32; medians taken in turn, seconds that one thread "
-        f"computed. {machine()}",
-        "",
-        *table(["over a text", "tokens/s", "× eager"], rows),
-        "One window, microseconds: the bare product of the output vectors with a vector, `Scorer.top(window, 10)`, "
-        "`log_probs` (float64), `Scorer.one(window, token)`.",
-        "",
-        *table(
-            ["V", "h", "product", "product, NumPy", "top 10", "top 10 / product", "log_probs", "one token"],
-            queries(args.rounds),
-        ),
-    ]
-    publish(__file__, lines)
+def measure(setting: Setting) -> Sheet:
+    """Texts, and on one thread single queries."""
+    rows, figures = texts(setting)
+    lines = table(["over a text", "tokens/s", "× eager"], rows)
+    if setting.threads == 1:
+        rows, more = queries(setting)
+        figures += more
+        lines += [
+            "One window, microseconds: the bare product of the output vectors with a vector, `Scorer.top(window, 10)` "
+            "(and over the faster of the two products), `log_probs` (float64), `Scorer.one(window, token)`.",
+            "",
+            *table(["V", "h", "product", "NumPy's", "top 10", "over product", "log_probs", "one token"], rows),
+        ]
+    return Sheet(lines, figures)
 
 
 if __name__ == "__main__":
-    main()
+    run(__file__, "Scoring", ABOUT, measure, options=parser(__doc__), counts=(1, 2))

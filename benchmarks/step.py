@@ -1,74 +1,89 @@
-"""Training tokens per second: this package, plain NumPy and plain eager PyTorch on the same model in one run.
+"""Training tokens per second: this package, PyTorch and plain NumPy on the same model.
 
-    python -m benchmarks.step [--rounds 9] [--out benchmarks/step.md]
+    python -m benchmarks.step [--rounds 9] [--threads 1 2]
 
-The model is the paper's (V 16 383, n − 1 = 4, m 30, h 100, no direct path), the step whole: forward, backward
-and AdamW. The three take turns, so that all meet the same machine; medians are compared.
+The model is the paper's (V 16 384, n − 1 = 4, m 30, h 100, no direct path), the step whole: forward, backward
+and AdamW.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
-import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import nn
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
+from benchmarks import peers
+from benchmarks.figures import Figure
+from benchmarks.harness import Setting, Sheet, parser, run, table
 from neuralgram import NPLM, Corpus
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.loop import Trainer
 
-V, C, M, H = 16_383, 4, 30, 100
-_PAUSE = 0.2  # seconds: the other library's threads go on spinning for a while after their work is done
+V, C, M, H = 16_384, 4, 30, 100
+BATCHES = 256, 1024  # the second is what the targets are for
 LR, DECAY, BETAS, EPS = 1e-3, 1e-2, (0.9, 0.999), 1e-8
+TARGETS = {"fp32": 2.4, "bf16": 4.5}
+ABOUT = (
+    f"V {V:,}, context {C}, m {M}, h {H}, no direct path, AdamW; a step is forward, backward and update. "
+    f"`F.linear_cross_entropy` is given PyTorch's fused AdamW, eager PyTorch its default one."
+)
+Parameters = dict[str, NDArray[np.float32]]
+Windows = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-def ours(ids: np.ndarray, batch: int) -> Callable[[], object]:
+def ours(setting: Setting, ids: NDArray[np.int64], vocab_size: int, batch: int, precision: str) -> Trainer:
+    """Whose `update` is the step."""
     config = TrainConfig(
-        steps=10**9, batch_size=batch, optimizer="adamw", schedule="constant", lr=LR, weight_decay=DECAY, clip=None
+        steps=10**9, batch_size=batch, optimizer="adamw", schedule="constant", lr=LR, betas=BETAS, weight_decay=DECAY
     )
-    trainer = Trainer(NPLM(V, C, M, H, direct=False), Corpus(ids, V).windows(C), config, 10**9)
-    return trainer.update
+    model = NPLM(vocab_size, C, M, H, direct=False)
+    model.set_precision(precision)
+    return Trainer(model.to(setting.device), Corpus(ids, vocab_size).windows(C), config, 10**9)
 
 
-def eager(contexts: np.ndarray, targets: np.ndarray) -> Callable[[], object]:
-    """What one writes without thinking of speed."""
+class Plain(nn.Module):
+    """The model as one writes it; the loss of the output layer is what peers differ in."""
 
-    class Plain(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.emb, self.hidden, self.out = nn.Embedding(V, M), nn.Linear(C * M, H), nn.Linear(H, V)
+    def __init__(self, vocab_size: int, loss: peers.Loss) -> None:
+        super().__init__()
+        self.emb, self.hidden = nn.Embedding(vocab_size, M), nn.Linear(C * M, H)
+        self.out = nn.Linear(H, vocab_size)
+        self.loss = loss
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.out(torch.tanh(self.hidden(self.emb(x).flatten(1))))
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        a = torch.tanh(self.hidden(self.emb(x).flatten(1)))
+        return self.loss(a, self.out.weight, self.out.bias, y)
 
-    model, x, y = Plain(), torch.from_numpy(contexts), torch.from_numpy(targets)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=LR, betas=BETAS, weight_decay=DECAY)
+
+def peer(model: Plain, windows: Windows, *, fused: bool) -> Callable[[], float]:
+    """A step of PyTorch's."""
+    x, y = (torch.from_numpy(ids).to(model.out.weight.device) for ids in windows)
+    options = {"fused": True} if fused else {}
+    optimizer = torch.optim.AdamW(model.parameters(), lr=LR, betas=BETAS, weight_decay=DECAY, **options)
 
     def step() -> float:
         optimizer.zero_grad()
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
+        loss: Tensor = model(x, y)
+        torch.autograd.backward(loss)
         optimizer.step()
         return loss.item()
 
     return step
 
 
-def plain_numpy(contexts: np.ndarray, targets: np.ndarray) -> Callable[[], object]:
-    """The same by hand, in float32."""
+def numpy_parameters(vocab_size: int) -> Parameters:
+    """Embedding, hidden and output layer, float32."""
     rng = np.random.default_rng(0)
-    shapes = {"E": (V, M), "W1": (C * M, H), "b1": (H,), "W2": (H, V), "b2": (V,)}
-    P = {name: (rng.normal(size=shape) * 0.05).astype(np.float32) for name, shape in shapes.items()}
+    shapes = {"E": (vocab_size, M), "W1": (C * M, H), "b1": (H,), "W2": (H, vocab_size), "b2": (vocab_size,)}
+    return {name: (rng.normal(size=shape) * 0.05).astype(np.float32) for name, shape in shapes.items()}
+
+
+def plain_numpy(windows: Windows, P: Parameters) -> Callable[[], float]:
+    """The same by hand; a step replaces the arrays of `P`."""
+    contexts, targets = windows
     first, second = ({name: np.zeros_like(p) for name, p in P.items()} for _ in range(2))
     rows, steps = np.arange(len(targets)), [0]
 
@@ -95,62 +110,51 @@ def plain_numpy(contexts: np.ndarray, targets: np.ndarray) -> Callable[[], objec
     return step
 
 
-def measure(batch: int, rounds: int) -> dict[str, float]:
-    """Median seconds of a step of each, taking turns."""
-    ids = np.random.default_rng(1).integers(0, V, 40_000)
+def contenders(setting: Setting, batch: int, vocab_size: int) -> dict[str, Callable[[], object]]:
+    """Every step there is, by name."""
+    ids = np.random.default_rng(1).integers(0, vocab_size, 40_000)
     view = np.lib.stride_tricks.sliding_window_view(ids[: batch + C], C + 1)
-    contexts, targets = view[:, :-1].copy(), view[:, -1].copy()
-    steps = {"neuralgram": ours(ids, batch), "eager": eager(contexts, targets), "NumPy": plain_numpy(contexts, targets)}
-    taken: dict[str, list[float]] = {name: [] for name in steps}
-    for turn in range(rounds + 1):
-        for name, step in steps.items():
-            time.sleep(_PAUSE)
-            start = time.perf_counter()
-            step()
-            if turn:  # the first pays for allocation
-                taken[name].append(time.perf_counter() - start)
-    return {name: statistics.median(times) for name, times in taken.items()}
+    windows = view[:, :-1].copy(), view[:, -1].copy()
+    steps: dict[str, Callable[[], object]] = {
+        f"neuralgram, {p}": ours(setting, ids, vocab_size, batch, p).update for p in setting.precisions
+    }
+    steps[peers.EAGER] = peer(Plain(vocab_size, peers.eager).to(setting.device), windows, fused=False)
+    for precision in setting.precisions:
+        for name, loss in peers.chunked_losses(precision).items():
+            steps[name] = peer(Plain(vocab_size, loss).to(setting.device), windows, fused=True)
+    if setting.device.type == "cpu":
+        steps["NumPy"] = plain_numpy(windows, numpy_parameters(vocab_size))
+    return steps
 
 
-def row(batch: int, threads: int, rounds: int) -> str:
-    """One row of the table."""
-    s = measure(batch, rounds)
-    speed = {name: batch / seconds for name, seconds in s.items()}
-    return (
-        f"| {batch} | {threads} | {speed['neuralgram']:,.0f} | {speed['eager']:,.0f} | {speed['NumPy']:,.0f} "
-        f"| {s['eager'] / s['neuralgram']:.2f} | {s['NumPy'] / s['neuralgram']:.2f} |"
-    )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Training tokens per second against NumPy and eager PyTorch.")
-    parser.add_argument("--rounds", type=int, default=9, help="steps of each that count")
-    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))
-    parser.add_argument("--rows", type=int, help=argparse.SUPPRESS)  # in the child: this many threads, on stdout
-    args = parser.parse_args()
-    if args.rows:
-        torch.set_num_threads(args.rows)
-        print("\n".join(row(batch, args.rows, args.rounds) for batch in (256, 1024)))
-        return
-    lines = [
-        "# A training step",
-        "",
-        f"V {V:,}, context {C}, m {M}, h {H}, no direct path, AdamW, fp32; tokens per second, medians of {args.rounds} "
-        f"steps taken in turn in one process. {platform.machine()}, {os.cpu_count()} cores, "
-        f"{torch.backends.cpu.get_cpu_capability()}, PyTorch {torch.__version__}, NumPy {np.__version__}.",
-        "",
-        "| batch | threads | neuralgram | eager PyTorch | NumPy | × eager | × NumPy |",
-        "|---|---|---|---|---|---|---|",
+def measure(setting: Setting) -> Sheet:
+    """Tokens per second of each, by batch."""
+    batches, vocab_size = ((16, 32), 512) if setting.quick else (BATCHES, V)
+    speeds: list[dict[str, float]] = []
+    for batch in batches:
+        seconds = setting.in_turn(contenders(setting, batch, vocab_size))
+        speeds.append({name: batch / taken for name, taken in seconds.items()})
+    rows = [
+        [name, *(f"{s[name]:,.0f}" for s in speeds), *(f"{s[name] / s[peers.EAGER]:.2f}" for s in speeds)]
+        for name in speeds[0]
     ]
-    for threads in args.threads:
-        # NumPy's library reads its number of threads when it is loaded: a process for each number.
-        env = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
-        command = [sys.executable, "-m", "benchmarks.step", "--rows", str(threads), "--rounds", str(args.rounds)]
-        lines += subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
-    args.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(args.out.read_text(encoding="utf-8"))
+    headers = ["", *(f"tokens/s, batch {b:,}" for b in batches), *(f"× eager, batch {b:,}" for b in batches)]
+    return Sheet(table(headers, rows), figures(setting, speeds[-1]))
+
+
+def figures(setting: Setting, speed: dict[str, float]) -> list[Figure]:
+    """Ours over eager with its targets, then the peers over eager."""
+    gain = {name: tokens / speed[peers.EAGER] for name, tokens in speed.items() if name != peers.EAGER}
+    found = []
+    for precision, target in TARGETS.items():
+        value = gain.pop(f"neuralgram, {precision}", None)
+        found += setting.held(1, "step over eager PyTorch", value, target, precision=precision)
+    for name, value in gain.items():
+        what = f"peer: step, {name.removesuffix(', bf16')}, over eager PyTorch"
+        precision = "bf16" if name.endswith("bf16") else "fp32"
+        found += setting.held(1, what, value, None, precision=precision)
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    run(__file__, "A training step", ABOUT, measure, options=parser(__doc__), counts=(1, 2))

@@ -1,0 +1,1 @@
+"""Ratios against peers: `python -m benchmarks` measures, `README.md` keeps the last figures."""
