@@ -14,6 +14,7 @@ from neuralgram.text.tokenizers import TOKENIZERS
 from neuralgram.text.windows import Corpus
 from neuralgram.textmodel import TextModel
 
+ENV = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # as most people run it
 TEXT = "the cat sat on the mat and the dog sat on the log"
 
 
@@ -29,7 +30,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ended(arguments: tuple[object, ...], stdout: int) -> tuple[int, bytes]:
     """Exit code and standard error of the command with its output going into `stdout`."""
     command = [sys.executable, "-c", "from neuralgram.cli import main; main()", *map(str, arguments)]
-    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, env=ENV, check=False)
     return done.returncode, done.stderr
 
 
@@ -49,7 +50,8 @@ def test_a_closed_pipe_ends_the_command_quietly(model: Path, arguments: tuple[ob
 
 def test_what_was_read_before_is_the_text(model: Path) -> None:
     command = [sys.executable, "-c", "from neuralgram.cli import main; main()", "generate", str(model), "the"]
-    with subprocess.Popen([*command, "-n", "200000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*command, "-n", "200000"], stdout=pipe, stderr=pipe, env=ENV) as process:
         start = process.stdout.read(40)
         process.stdout.close()
         assert (process.wait(60), process.stderr.read()) == (141, b"")
@@ -68,5 +70,5 @@ def test_a_full_disk_is_an_error(model: Path) -> None:
 
 def test_no_output_at_all_is_no_error(model: Path) -> None:
     command = f"{sys.executable} -c 'from neuralgram.cli import main; main()' info {model} >&-"
-    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, env=ENV, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -90,11 +90,16 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _end_unheard() -> NoReturn:
     """Nobody reads the output any more, as before `| head`: end as other filters do, without a word."""
+    _let_go()
+    sys.exit(141)
+
+
+def _let_go() -> None:
+    """What is still held back of the output goes nowhere, or Python would complain of it at its end."""
     import os
 
-    with contextlib.suppress(OSError):  # what is still held back goes nowhere, or Python would complain at its end
+    with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(141)
 
 
 def _describe(error: BaseException) -> str:
@@ -110,4 +115,8 @@ def _fail(message: str, code: int, arguments: list[str]) -> None:
         import json
 
         print(json.dumps({"error": message}, ensure_ascii=False))
+    try:
+        print(end="", flush=True)
+    except OSError:  # the disk that the output goes to is full
+        _let_go()
     sys.exit(code)
