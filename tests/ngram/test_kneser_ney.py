@@ -112,7 +112,7 @@ def test_small_texts_fall_back_with_a_warning():
         warnings.simplefilter("always")
         model = fit("modified-kneser-ney", corpus, 2)
     assert [str(warning.message).split(":")[0] for warning in said] == ["order 1", "order 2"]
-    assert "using (0.5, 1.0, 1.5)" in str(said[0].message)
+    assert "the usual fixed ones, 0.5, 1, 1.5, as KenLM does" in str(said[0].message)
     assert model.config()["discounts"] == [[0.5, 1.0, 1.5]] * 2
 
 

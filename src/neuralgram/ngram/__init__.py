@@ -7,14 +7,17 @@ from typing import Any
 
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.ngram.add_k import AddK
+from neuralgram.ngram.adjusted import pruning
 from neuralgram.ngram.backoff import BackoffModel
 from neuralgram.ngram.class_model import ClassModel
 from neuralgram.ngram.deleted_interpolation import DeletedInterpolation
+from neuralgram.ngram.forms import Form
 from neuralgram.ngram.kneser_ney import KneserNey
 from neuralgram.ngram.longest_match import LongestMatch
 from neuralgram.ngram.mle import MaximumLikelihood
 from neuralgram.ngram.model import Config, NgramModel, State
 from neuralgram.ngram.modified_kneser_ney import ModifiedKneserNey
+from neuralgram.ngram.trie import require_order
 from neuralgram.text.windows import Corpus
 
 # A new estimator is one file and one line here; the contract tests run over it by themselves.
@@ -31,12 +34,20 @@ ESTIMATORS: dict[str, type[NgramModel]] = {
 
 def fit(smoothing: str, corpus: Corpus, order: int, **options: Any) -> NgramModel:
     """Fit the estimator of that name; options another estimator has are refused by name."""
+    check(smoothing, order, **options)
+    return _named(smoothing).fit(corpus, order, **options)
+
+
+def check(smoothing: str, order: int, **options: Any) -> None:
+    """Refuse, without a text, what no text could make right: the name, the order, options that are not its own."""
     estimator = _named(smoothing)
+    require_order(order)
     taken = [name for name in inspect.signature(estimator.fit).parameters if name not in ("corpus", "order")]
     for name in options:
         if name not in taken:
             raise InputError(f"{smoothing} takes no option {name}: it takes {', '.join(taken) or 'none'}")
-    return estimator.fit(corpus, order, **options)
+    Form(options.get("form", "interpolated"), options.get("unigrams", "uniform")).checked()
+    pruning(options.get("prune", ()), order)
 
 
 def from_state(config: Config, state: State) -> NgramModel:

@@ -75,16 +75,21 @@ class Adjusted:
         return np.where(total > 0, (self.kinds[j] @ D + self.freed[j]) / np.maximum(total, 1), 1.0)
 
 
+def pruning(thresholds: Sequence[int], order: int) -> list[int]:
+    """One threshold an order, or an `InputError`; the last one given holds for the longer n-grams too."""
+    levels = [int(t) for t in thresholds] or [0]
+    if levels[0] != 0 or any(b < a for a, b in pairwise(levels)) or len(levels) > order:
+        raise InputError(
+            f"pruning thresholds {levels}: expected 0 for unigrams, then up to {order - 1} more that never fall"
+        )
+    return levels + levels[-1:] * (order - len(levels))
+
+
 def _kept(counts: Counts, thresholds: Sequence[int]) -> tuple[NDArray[np.bool_], ...] | None:
     """Which n-grams stay: those of count above their order's threshold."""
-    levels = [int(t) for t in thresholds] or [0]
-    if levels[0] != 0 or any(b < a for a, b in pairwise(levels)) or len(levels) > counts.order:
-        raise InputError(
-            f"pruning thresholds {levels}: expected 0 for unigrams, then up to {counts.order - 1} more that never fall"
-        )
+    levels = pruning(thresholds, counts.order)
     if not any(levels):
         return None
-    levels += levels[-1:] * (counts.order - len(levels))
     return tuple(
         count > t if t else np.ones(len(count), np.bool_) for count, t in zip(counts.counts, levels, strict=True)
     )

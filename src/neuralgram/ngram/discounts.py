@@ -38,9 +38,11 @@ def of_counts(counts: Sequence[Ints], *, modified: bool, strict: bool, quiet: bo
             continue
         row[:] = FALLBACK if modified else FALLBACK[0]
         if not quiet:
+            fixed = ", ".join(f"{D:g}" for D in FALLBACK) if modified else f"{FALLBACK[0]:g}"
             warnings.warn(
-                f"order {order}: {n[1]}, {n[2]}, {n[3]}, {n[4]} n-grams of count 1, 2, 3, 4 give no usable discounts; "
-                f"using {FALLBACK if modified else FALLBACK[0]} (is the text small or artificial?)",
+                f"order {order}: {n[1]}, {n[2]}, {n[3]} and {n[4]} n-grams occur 1, 2, 3 and 4 times, which does not "
+                f"determine its discounts; it takes the usual fixed ones, {fixed}, as KenLM does. Where nearly every "
+                "n-gram is frequent, as single characters are, that changes little.",
                 stacklevel=3,
             )
     return out

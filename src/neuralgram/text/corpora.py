@@ -180,7 +180,8 @@ class _Builder:
         texts = {}
         for name, documents in files.items():
             path = None if self.scratch is None else self.scratch / f"{name}-{type(reader).__name__}-{reader.mark}"
-            texts[name] = stage(documents, reader, self.boundary, IdWriter(path, dtype))
+            with IdWriter(path, dtype) as writer:
+                texts[name] = stage(documents, reader, self.boundary, writer)
             if texts[name].tokens == 0:
                 called = "the text" if len(files) == 1 else f"the {name} text"
                 raise TextError(f"{called} has {texts[name].documents} documents and no token: expected some text")

@@ -24,6 +24,7 @@ from neuralgram.text.pieces import cut_pieces, unify_line_ends
 _BLOCK = 1 << 20  # bytes read at once
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_BECOMES = {"replace": "\ufffd", "ignore": ""}
+STANDARD_INPUT = "standard input"  # what errors call it
 EXPECTED = "expected a file, a folder, or - for standard input"
 
 
@@ -34,7 +35,14 @@ class Document(NamedTuple):
     pieces: Iterable[str]
 
 
-Source = str | Path | Document
+class Named(NamedTuple):
+    """A file that errors call by another name than its path."""
+
+    path: Path
+    name: str
+
+
+Source = str | Path | Document | Named
 
 
 @dataclass(frozen=True)
@@ -79,16 +87,23 @@ def read_documents(sources: Iterable[Source], reading: Reading | None = None) ->
             yield from _documents(path, reading)
 
 
+def require(sources: Iterable[Source]) -> None:
+    """Refuse sources that are not there, before any of them is read."""
+    for source in sources:
+        if not isinstance(source, Document) and str(source) != "-":
+            _existing(source.path if isinstance(source, Named) else Path(source))
+
+
 def text_document(text: str, name: str = "the text") -> Document:
     """A string as a document."""
     return Document(name, [text])
 
 
-def _files(source: str | Path) -> Iterator[str | Path]:
-    path = Path(source)
-    if str(source) == "-" or not path.is_dir():
+def _files(source: str | Path | Named) -> Iterator[str | Path | Named]:
+    if isinstance(source, Named) or str(source) == "-" or not Path(source).is_dir():
         yield source
         return
+    path = Path(source)
     inside = [file for file in path.rglob("*") if file.is_file()]
     visible = [f for f in inside if not any(part.startswith(".") for part in f.relative_to(path).parts)]
     if not visible:
@@ -96,8 +111,9 @@ def _files(source: str | Path) -> Iterator[str | Path]:
     yield from sorted(visible, key=lambda file: file.relative_to(path).parts)
 
 
-def _documents(source: str | Path, reading: Reading) -> Iterator[Document]:
-    name = "standard input" if str(source) == "-" else str(source)
+def _documents(source: str | Path | Named, reading: Reading) -> Iterator[Document]:
+    source, name = source if isinstance(source, Named) else (source, str(source))
+    name = STANDARD_INPUT if name == "-" else name
     if name.endswith(".zip"):
         for member, texts in brown_documents(_existing(Path(source))):
             yield Document(f"{name}:{member}", cut_pieces(texts, anywhere=reading.anywhere))

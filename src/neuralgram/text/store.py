@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,10 @@ FORMAT = 1
 
 
 class IdWriter:
-    """Collects ids block by block, in a file or (without a path) in memory; `close` gives them as one array."""
+    """Collects ids block by block, in a file or (without a path) in memory; `close` gives them as one array.
+
+    Used with `with`, it leaves no file open where something else fails.
+    """
 
     def __init__(self, path: Path | None, dtype: np.dtype[Any]) -> None:
         self._dtype = dtype.newbyteorder("<")
@@ -25,6 +28,13 @@ class IdWriter:
         self._blocks: list[Ids] = []
         self._file = None if path is None else path.open("wb")
         self.count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def append(self, ids: Ids) -> None:
         """Adds ids [N], each small enough for the dtype."""

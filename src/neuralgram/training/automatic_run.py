@@ -18,7 +18,7 @@ from neuralgram.numbers import spaced
 from neuralgram.text.corpora import Corpora
 from neuralgram.textmodel import TextModel
 from neuralgram.training import checkpoint, events
-from neuralgram.training.auto import TextFacts, plan
+from neuralgram.training.auto import Plan, TextFacts, plan
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.driver import TrainResult
 from neuralgram.training.pipeline import (
@@ -46,6 +46,7 @@ _PLANNED = (
     "epochs", "steps", "max_time", "batch_size", "optimizer", "schedule", "lr", "momentum", "weight_decay", "clip",
     "eval_every", "valid_tokens", "patience", "average", "precision", "threads", "seed",
 )  # fmt: skip
+_ANY_TEXT = TextFacts(1_000_000, 100, True, "document")  # what is wrong for it is wrong for every text
 _MANY_LINES, _SHORT_LINE = 100, 40  # names, words, dates: lines that begin and end by themselves
 
 
@@ -83,6 +84,8 @@ def train_texts(given: Mapping[str, Any], *, on_event: events.OnEvent = events.i
     device = given.get("device") or "auto"
     with unless_failed(out, resume):
         choose_device(device)  # refused before the text is read
+        if not resume:
+            _planned(_ANY_TEXT, given)
         settings = _resumed(run, given) if resume else settle(run, given, say)
         corpora = _corpora(settings, run / "data")
         if not resume:
@@ -139,8 +142,7 @@ def _plan(settings: dict[str, Any], corpora: Corpora, given: Mapping[str, Any], 
         units=1 if train.boundary is None else int(np.count_nonzero(train.ids == train.boundary)),
         validated=corpora.valid is not None,
     )
-    made = plan(facts, {name: given.get(name) for name in _PLANNED})
-    NPLMConfig(facts.vocab_size, **made.model)  # refuses sizes that cannot be before anything is kept
+    made = _planned(facts, given)
     refuse_unscorable(corpora, made.model["context"])
     settings["model"] = jsonable(made.model)
     settings["training"] = made.training.to_json()
@@ -155,6 +157,13 @@ def _plan(settings: dict[str, Any], corpora: Corpora, given: Mapping[str, Any], 
     for name, reason in made.reasons.items():
         value = settings["model"].get(name, settings["training"].get(name))
         say(f"{name:<14} {value!s:<10} {reason}")
+
+
+def _planned(facts: TextFacts, given: Mapping[str, Any]) -> Plan:
+    """The plan for such a text; refuses sizes and rates that cannot be."""
+    made = plan(facts, {name: given.get(name) for name in _PLANNED})
+    NPLMConfig(facts.vocab_size, **made.model)
+    return made
 
 
 def _resumed(run: Path, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from neuralgram.errors import SplitError
 from neuralgram.evaluation.evaluate import evaluate
-from neuralgram.ngram import ESTIMATORS, fit
+from neuralgram.ngram import ESTIMATORS, check, fit
 from neuralgram.text.corpora import Corpora
 from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
@@ -37,10 +37,11 @@ def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]
     """
     out = Path(given["out"])
     run = claim(out, resume=False, overwrite=bool(given.get("overwrite")))
+    options = {name: given[name] for name in _OPTIONS if given.get(name) is not None}
     with unless_failed(out, resume=False):
+        check(given["smoothing"], given["order"], **options)  # refused before the text is read
         settings = settle(run, given, say)
         corpora = _corpora(settings, run / "data", given, say)
-        options = {name: given[name] for name in _OPTIONS if given.get(name) is not None}
         if corpora.valid is not None and _takes_valid(given["smoothing"]):
             options["valid"] = corpora.valid
         started = time.perf_counter()
@@ -49,7 +50,7 @@ def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]
             model = fit(given["smoothing"], corpora.train, given["order"], **options)
         seconds = time.perf_counter() - started
         for warning in caught:
-            say(f"warning: {warning.message}")
+            say(f"note: {warning.message}")
         refuse_unscorable(corpora, model.context)
     story = provenance(settings, given)
     info = {

@@ -32,6 +32,10 @@ def mix_models(given: Mapping[str, Any]) -> dict[str, Any]:
     out = Path(given["out"])
     if out.exists() and (not out.is_dir() or any(out.iterdir())) and not given.get("overwrite"):
         raise InputError(f"--out {out}: exists already; --overwrite replaces it")
+    if len(given["models"]) == 1 and not given.get("uniform"):
+        raise InputError(
+            f"a mixture of {given['models'][0]} alone is that model: give a second MODEL, or --uniform for a floor"
+        )
     models = [load(path) for path in given["models"]]
     _check_same(models)
     parts: list[LanguageModel] = [model.model for model in models]

@@ -14,12 +14,15 @@ from typing import Any
 
 from neuralgram.errors import InputError
 from neuralgram.text.corpora import Corpora, build_corpora
-from neuralgram.text.sources import Reading, Source, read_documents
+from neuralgram.text.sources import STANDARD_INPUT, Named, Reading, Source, read_documents
 from neuralgram.training.auto import Choice, plan_tokenizer
+from neuralgram.training.early import check_text, tokenizer_options
 
 DEFAULT_SPLIT = "0.9,0.05,0.05"
 NOT_SETTINGS = {"out", "resume", "overwrite", "command", "threads"}  # may differ when a run is resumed
 _READING = {"boundary": "document", "vocab_from": "train", "field": None, "encoding": "utf-8", "errors": "strict"}
+
+_KEPT = "standard-input.txt"  # in the run's folder
 
 Say = Callable[[str], None]
 
@@ -53,7 +56,8 @@ class TextSettings:
             from neuralgram.text.tokenizers import load_tokenizer
 
             how["tokenizer"] = load_tokenizer(Path(self.tokenizer))
-        return build_corpora(texts, valid=valid, test=test, folder=folder, context=context, **how)
+        named = [_named(text) for text in texts]
+        return build_corpora(named, valid=valid, test=test, folder=folder, context=context, **how)
 
 
 def claim(out: Path, *, resume: bool, overwrite: bool) -> Path:
@@ -98,6 +102,7 @@ def refuse_unscorable(corpora: Corpora, context: int) -> None:
 
 def settle(run: Path, given: Mapping[str, Any], say: Say) -> dict[str, Any]:
     """Which texts, how they are read, and with which tokenizer; standard input is kept so that a run can resume."""
+    check_text(given)
     texts = [_kept(text, run) for text in given["texts"]]
     valid, test = ([str(text) for text in given.get(name) or ()] or None for name in ("valid", "test"))
     split = given.get("split") or (None if valid or test else DEFAULT_SPLIT)
@@ -108,7 +113,7 @@ def settle(run: Path, given: Mapping[str, Any], say: Say) -> dict[str, Any]:
     tokenizer = chosen["tokenizer"].value
     text = TextSettings(
         tokenizer=tokenizer,
-        options=_options(tokenizer, given, chosen.get("vocab_size")),
+        options=tokenizer_options(tokenizer, given, chosen["vocab_size"].value if "vocab_size" in chosen else None),
         split=split,
         seed=given.get("seed") or 0,
         **reading,
@@ -129,33 +134,21 @@ def _choose_tokenizer(texts: list[str], reading: Mapping[str, Any], given: Mappi
         return {"tokenizer": Choice(given["tokenizer"], "as asked")}
     characters = lines = 0
     how = Reading(encoding=reading["encoding"], errors=reading["errors"], field=reading["field"])
-    for document in read_documents(texts, how):
+    for document in read_documents(map(_named, texts), how):
         for piece in document.pieces:
             characters += len(piece)
             lines += piece.count("\n")
     return plan_tokenizer(characters, reading["boundary"], lines if reading["boundary"] == "line" else 1)
 
 
-def _options(tokenizer: str, given: Mapping[str, Any], vocab_size: Choice | None) -> dict[str, Any]:
-    """The tokenizer's own options; one it does not have is refused where the corpus is built."""
-    size = given.get("vocab_size")
-    if size is None and vocab_size is not None:
-        size = vocab_size.value
-    options = {
-        "max_vocab" if tokenizer in ("words", "chars") else "vocab_size": size,
-        "min_count": given.get("min_count"),
-        "lowercase": given.get("lowercase") or None,
-        "split_punctuation": given.get("split_punctuation") or None,
-    }
-    return {name: value for name, value in options.items() if value is not None}
-
-
 def provenance(settings: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """What neuralgram.json tells of where a model came from, as far as its texts decide it."""
+    names = [_named(text) for text in settings["texts"]]
+    texts = [text.name if isinstance(text, Named) else text for text in names]
     return {
         "command": given.get("command"),
         "reasons": settings["reasons"],
-        "data": {**settings["text"], "sources": {key: settings[key] for key in ("texts", "valid", "test")}},
+        "data": {**settings["text"], "sources": {**{key: settings[key] for key in ("valid", "test")}, "texts": texts}},
         "versions": versions(),
     }
 
@@ -169,10 +162,17 @@ def versions() -> dict[str, str]:
 def _kept(text: str, run: Path) -> str:
     if str(text) != "-":
         return str(text)
-    path = run / "standard-input.txt"
+    path = run / _KEPT
     with path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     return str(path)
+
+
+def _named(text: Source) -> Source:
+    """A text as errors name it: what was kept of standard input is that."""
+    if isinstance(text, str | Path) and Path(text).parts[-2:] == ("run", _KEPT):
+        return Named(Path(text), STANDARD_INPUT)
+    return text
 
 
 def jsonable(value: Any) -> Any:
