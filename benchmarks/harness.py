@@ -24,6 +24,7 @@ import torch
 from benchmarks.figures import Figure, write
 from benchmarks.machine import device_named, machine
 from neuralgram.neural.kernels import has_bf16_units
+from neuralgram.training.machine import cores
 
 HERE = Path(__file__).resolve().parent
 QUICK_OUT = Path("runs") / "benchmarks"  # a quick run never touches the kept page
@@ -142,7 +143,7 @@ def run(
         print(json.dumps({"lines": lines, "figures": [asdict(figure) for figure in figures]}))
         return
     device = device_named(args.device)
-    chosen = [1] if device.type == "cuda" else args.threads or list(counts)
+    chosen = [1] if device.type == "cuda" else args.threads or [count for count in counts if count <= cores()]
     where = machine(device)
     text = [f"# {title}", "", f"{about} {_how(args, chosen)} {where}", ""]
     found: list[Figure] = []

@@ -97,7 +97,7 @@ def measure(setting: Setting) -> Sheet:
     vocab_size, width, batch = (512, 16, 64) if setting.quick else (V, H, B)
     seconds = setting.in_turn(contenders(setting, inputs(vocab_size, width, batch, setting.device)))
     eager = seconds[peers.EAGER]
-    rows = [[name, f"{1e3 * taken:.3g}", f"{eager / taken:.2f}"] for name, taken in seconds.items()]
+    rows = [[name, f"{1e3 * taken:,.1f}", f"{eager / taken:.2f}"] for name, taken in seconds.items()]
     return Sheet(table(["", "ms", "× eager"], rows), figures(setting, seconds))
 
 
