@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError
+from neuralgram.glance import line, table
 from neuralgram.sampling import Chooser, Sampling
 from neuralgram.text.windows import Corpus, Windows, as_ids
 
@@ -37,6 +38,13 @@ class LanguageModel(ABC):
     @abstractmethod
     def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
         """−log P(target | context) in nats, float64 [B], exact; `contexts` [B, c], `targets` [B]."""
+
+    def __repr__(self) -> str:
+        made = hasattr(self, "vocab_size") and hasattr(self, "context")  # not so in an error on the way
+        return line(self) if made else f"<{type(self).__name__}, unfinished>"
+
+    def _repr_html_(self) -> str:
+        return table(self)
 
     def score(self, windows: Windows, batch_size: int | None = None) -> NDArray[np.float64]:
         """−log P in nats of the target of every window, float64 [N], in bounded memory."""

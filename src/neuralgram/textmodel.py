@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from neuralgram import modeldir
 from neuralgram.errors import InputError, ModelDirError
+from neuralgram.glance import table
 from neuralgram.lm import LanguageModel, perplexity
 from neuralgram.sampling import Chooser, Sampling
 from neuralgram.text.windows import Corpus
@@ -74,6 +75,11 @@ class TextModel:
         kind = getattr(self.model, "smoothing", type(self.model).__name__)
         told = [kind, f"V {self.model.vocab_size}", f"context {self.model.context}", self.tokenizer.name, self.boundary]
         return f"<TextModel: {', '.join(told + [str(self.path)] * (self.path is not None))}>"
+
+    def _repr_html_(self) -> str:
+        own = [("tokenizer", self.tokenizer.name), ("boundary", self.boundary)]
+        own += [("directory", str(self.path))] * (self.path is not None)
+        return table(self.model, own)
 
     @property
     def boundary_id(self) -> int | None:

@@ -114,6 +114,8 @@ class NPLM(nn.Module, LanguageModel):
     def _hidden_names(self) -> list[str]:
         return ["hidden" if i == 0 else f"hidden{i + 1}" for i in range(len(self.settings.widths))]
 
+    __repr__ = LanguageModel.__repr__  # not the tree of modules that `torch.nn` prints
+
     # ---- the equation ----
 
     def features(self, contexts: Contexts, rng: torch.Generator | None = None) -> Tensor:
