@@ -17,13 +17,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import Figure, spaced, write
+from benchmarks.figures import Figure, write
 from benchmarks.harness import Setting, child_output, out_folder, parser, setting_of, table
 from benchmarks.machine import device_named, machine
 from benchmarks.picture import curves
 from benchmarks.texts import brown_stream, data_file, parts, zipf
 from neuralgram import NPLM, Corpus
 from neuralgram.neural.scoring import log_normaliser
+from neuralgram.numbers import spaced
 from neuralgram.rng import generator
 from neuralgram.text.windows import token_frequencies
 from neuralgram.training.config import TrainConfig
@@ -160,7 +161,7 @@ def publish(folder: Path, where: str, heads: dict[str, Trained]) -> None:
     rows = []
     for t in done:
         within = t.reached(target) if target else None
-        rows.append([t.head, t.plan, f"{t.epochs:g}", f"{t.seconds:.0f}", f"{t.tokens / t.seconds:,.0f}",
+        rows.append([t.head, t.plan, f"{t.epochs:g}", f"{t.seconds:.0f}", spaced(t.tokens / t.seconds),
                      f"{t.perplexity:.1f}", f"{within:.0f}" if within else "never" if target else "",
                      f"{t.log_z[0]:+.3f} ± {t.log_z[1]:.3f}" if t.log_z else ""])  # fmt: skip
     headers = ["head", "settings", "epochs", "training s", "tokens/s", "validation perplexity",

@@ -19,17 +19,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.figures import Figure, spaced
+from benchmarks.figures import Figure
 from benchmarks.harness import Setting, Sheet, child_output, parser, run, setting_of, table
 from benchmarks.peak import forget, highest, resident
 from benchmarks.texts import chain, sentences
 from neuralgram import Corpus
 from neuralgram.ngram import fit
+from neuralgram.numbers import spaced
 
 ORDER, V = 5, 50_000
 TARGET = 1.5  # seconds a token of the longest text over those of the shortest
 KENLM_WORDS, KENLM_SECONDS = 766_000, 1.4  # lmplz, order 5, on another 2-core machine
-ABOUT = f"Modified Kneser–Ney, order {ORDER}, on sentences of 24 tokens by Zipf's law, V {V:,}."
+ABOUT = f"Modified Kneser–Ney, order {ORDER}, on sentences of 24 tokens by Zipf's law, V {spaced(V)}."
 
 
 class Estimate(NamedTuple):
@@ -69,7 +70,7 @@ def grown(setting: Setting) -> tuple[list[str], list[Figure]]:
         for e in found:
             cost = e.seconds / e.tokens / (first.seconds / first.tokens)
             rows.append([spaced(e.tokens), name, spaced(e.ngrams), f"{e.seconds:.1f}",
-                         f"{e.tokens / e.seconds:,.0f}", f"{cost:.2f}", f"{e.peak / 2**20:,.0f}"])  # fmt: skip
+                         spaced(e.tokens / e.seconds), f"{cost:.2f}", spaced(e.peak / 2**20)])  # fmt: skip
         growth = last.seconds / last.tokens / (first.seconds / first.tokens)
         what = f"a token of {_millions(last.tokens)} over one of {_millions(first.tokens)} tokens, memory limit {name}"
         figures.append(Figure(7, what, growth, TARGET, "<=", precision=""))
@@ -88,16 +89,16 @@ def beside_kenlm(setting: Setting) -> tuple[list[str], list[Figure]]:
     words = len(corpus) - int((np.asarray(corpus.ids) == corpus.boundary).sum())
     own = estimate(corpus, None)
     lines = [f"{name}: {spaced(words)} words and {spaced(len(corpus) - words)} ends in {own.seconds:.2f} s, "
-             f"{words / own.seconds:,.0f} words/s."]  # fmt: skip
+             f"{spaced(words / own.seconds)} words/s."]  # fmt: skip
     what = "peer: words/s over KenLM's `lmplz`"
     program = shutil.which("lmplz")
     if program is None:
         quoted = KENLM_WORDS / KENLM_SECONDS
         lines.append(f"KenLM's `lmplz` is not here; on another 2-core machine it took {KENLM_SECONDS} CPU-seconds for "
-                     f"{spaced(KENLM_WORDS)} words of Brown, {quoted:,.0f} words/s.")  # fmt: skip
+                     f"{spaced(KENLM_WORDS)} words of Brown, {spaced(quoted)} words/s.")  # fmt: skip
         return lines, [Figure(7, f"{what}, as quoted from another machine", words / own.seconds / quoted, precision="")]
     theirs = lmplz(program, corpus)
-    lines.append(f"KenLM's `lmplz`: {theirs:.2f} CPU-seconds, {words / theirs:,.0f} words/s.")
+    lines.append(f"KenLM's `lmplz`: {theirs:.2f} CPU-seconds, {spaced(words / theirs)} words/s.")
     return lines, [Figure(7, what, theirs / own.seconds, precision="")]
 
 

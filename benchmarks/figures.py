@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from neuralgram.numbers import spaced
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -75,13 +77,8 @@ def shown(value: float | None, unit: str) -> str:
         return "—"
     if unit == "×" and 0 < value < 0.2:
         return f"1/{1 / value:.3g}"
-    digits = f"{value:.3g}" if value < 100 else spaced(round(value))
+    digits = f"{value:.3g}" if value < 100 else spaced(value)
     return f"{digits}%" if unit == "%" else f"{digits} {unit}"
-
-
-def spaced(number: int) -> str:
-    """100 000."""
-    return f"{number:,}".replace(",", " ")
 
 
 def write(path: Path, machine: str, figures: Sequence[Figure], **more: object) -> None:

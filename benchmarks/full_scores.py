@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.figures import Figure, spaced
+from benchmarks.figures import Figure
 from benchmarks.harness import Setting, Sheet, parser, run, table
 from benchmarks.texts import sentences
 from neuralgram.errors import NeuralgramError
@@ -25,6 +25,7 @@ from neuralgram.exporting.arpa import to_arpa
 from neuralgram.ngram import fit
 from neuralgram.ngram.arpa import escape
 from neuralgram.ngram.arpa_reader import UNKNOWN
+from neuralgram.numbers import spaced
 from neuralgram.text.corpora import Corpora
 from neuralgram.textmodel import TextModel
 
@@ -77,7 +78,7 @@ def measure(setting: Setting) -> Sheet:
     seconds = setting.in_turn(steps)
     speed = {scorer: len(windows) / taken for scorer, taken in seconds.items()}
     rows = [
-        [scorer, f"{v:,.0f}", f"{np.exp(nats.mean()):.2f}"]
+        [scorer, spaced(v), f"{np.exp(nats.mean()):.2f}"]
         for (scorer, v), nats in zip(speed.items(), (ours, peer), strict=True)
     ]
     text = (

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from benchmarks.figures import Figure, spaced
+from benchmarks.figures import Figure
 from benchmarks.harness import Setting, Sheet, parser, run, table
 from benchmarks.texts import zipf
 from neuralgram import NPLM, Corpus
 from neuralgram.neural.heads import HEADS
+from neuralgram.numbers import spaced
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.loop import Trainer
 
@@ -69,7 +70,7 @@ def rows_of(vocab_size: int, speed: dict[str, float]) -> list[list[object]]:
     """Their rows of the table."""
     softmax = speed.get("softmax")
     return [
-        [f"{vocab_size:,}", head, STEPPED.get(head, "adamw"), f"{v:,.0f}", f"{v / softmax:.1f}" if softmax else ""]
+        [spaced(vocab_size), head, STEPPED.get(head, "adamw"), spaced(v), f"{v / softmax:.1f}" if softmax else ""]
         for head, v in speed.items()
     ]
 
@@ -95,7 +96,7 @@ def with_vocabulary(setting: Setting) -> tuple[list[list[object]], list[Figure]]
             steps = {str(size): update(setting, head, size, batch, optimizer=optimizer) for size in sizes.growing}
             seconds = setting.in_turn(steps, 4 * setting.rounds)
             ratios = [seconds[str(size)] / seconds[str(least)] for size in sizes.growing]
-            rows.append([head, optimizer, f"{batch / seconds[str(least)]:,.0f}", *(f"{r:.2f}" for r in ratios)])
+            rows.append([head, optimizer, spaced(batch / seconds[str(least)]), *(f"{r:.2f}" for r in ratios)])
             what = (
                 f"`{head}`, {optimizer}: a token at V {spaced(sizes.growing[-1])} over one at V {spaced(least)}, time"
             )
@@ -118,7 +119,7 @@ def at_browns_size(setting: Setting) -> tuple[list[list[object]], list[Figure]]:
     }
     seconds = setting.in_turn(steps, 2 * setting.rounds)
     speed = {kind: kind[3] / seconds[str(kind)] for kind in kinds}
-    rows: list[list[object]] = [[*kind, f"{tokens:,.0f}", f"{tokens / ISI:.2f}"] for kind, tokens in speed.items()]
+    rows: list[list[object]] = [[*kind, spaced(tokens), f"{tokens / ISI:.2f}"] for kind, tokens in speed.items()]
     figures = []
     for head in ("nce", "sampled"):
         best = max((kind for kind in kinds if kind[0] == head and kind[2] == ISI_NOISE), key=speed.__getitem__)
@@ -139,14 +140,14 @@ def measure(setting: Setting) -> Sheet:
     growth, growth_figures = with_vocabulary(setting)
     brown, brown_figures = at_browns_size(setting)
     lines = [
-        f"Training tokens per second, {batch:,} windows an update, 128 noise words:",
+        f"Training tokens per second, {spaced(batch)} windows an update, 128 noise words:",
         "",
         *table(headers, [row for V, speed in speeds.items() for row in rows_of(V, speed)]),
-        f"Cost of a token over that at V {sizes.growing[0]:,}:",
+        f"Cost of a token over that at V {spaced(sizes.growing[0])}:",
         "",
-        *table(["head", "optimiser", "tokens/s there", *(f"{size:,}" for size in sizes.growing)], growth),
-        f"At Brown's V, {sizes.brown:,}. ISI's nplm, by NCE with {ISI_NOISE} noise words on one thread of another "
-        f"2-core machine: {ISI:,} tokens/s.",
+        *table(["head", "optimiser", "tokens/s there", *(spaced(size) for size in sizes.growing)], growth),
+        f"At Brown's V, {spaced(sizes.brown)}. ISI's nplm, by NCE with {ISI_NOISE} noise words on one thread "
+        f"of another 2-core machine: {spaced(ISI)} tokens/s.",
         "",
         *table(["head", "optimiser", "noise words", "windows", "tokens/s", "× ISI's, quoted"], brown),
     ]

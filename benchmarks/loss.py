@@ -16,14 +16,16 @@ from benchmarks import peers
 from benchmarks.figures import Figure
 from benchmarks.harness import Setting, Sheet, parser, run, table
 from neuralgram.neural import kernels
+from neuralgram.numbers import spaced
 
 V, H, B = 16_384, 100, 1024
 TARGETS = {"fp32": 2.6, "bf16": 5.5}
 OVER_PRODUCTS = {"fp32": 1.45, "bf16": 2.0}
 Given = tuple[Tensor, Tensor, Tensor, Tensor]  # features, output vectors, biases, targets
 ABOUT = (
-    f"V {V:,}, h {H}, {B:,} windows: the mean loss and its gradients by features, output vectors and biases. The three "
-    "products are y = f Jᵀ, ∂f = p J and ∂J = pᵀ f in the blocks and with the columns of the kernel, and nothing else."
+    f"V {spaced(V)}, h {H}, {spaced(B)} windows: the mean loss and its gradients by features, output vectors and "
+    "biases. The three products are y = f Jᵀ, ∂f = p J and ∂J = pᵀ f in the blocks and with the columns of the kernel, "
+    "and nothing else."
 )
 
 
@@ -97,7 +99,7 @@ def measure(setting: Setting) -> Sheet:
     vocab_size, width, batch = (512, 16, 64) if setting.quick else (V, H, B)
     seconds = setting.in_turn(contenders(setting, inputs(vocab_size, width, batch, setting.device)))
     eager = seconds[peers.EAGER]
-    rows = [[name, f"{1e3 * taken:,.1f}", f"{eager / taken:.2f}"] for name, taken in seconds.items()]
+    rows = [[name, spaced(1e3 * taken, 1), f"{eager / taken:.2f}"] for name, taken in seconds.items()]
     return Sheet(table(["", "ms", "× eager"], rows), figures(setting, seconds))
 
 

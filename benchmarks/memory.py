@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import torch
 
-from benchmarks.figures import Figure, spaced
+from benchmarks.figures import Figure
 from benchmarks.harness import Setting, Sheet, child_output, parser, run, setting_of, table
 from benchmarks.peak import forget, highest, resident
 from benchmarks.texts import zipf
 from neuralgram import NPLM, Corpus
+from neuralgram.numbers import spaced
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.loop import Trainer
 
@@ -91,7 +92,7 @@ def measure(setting: Setting) -> Sheet:
     for case in CASES[:1] if setting.quick else CASES:
         found = in_process(case)
         ratio = found.peak / found.must
-        rows.append([*case, *(f"{value / 2**20:,.0f}" for value in found), f"{ratio:.2f}"])
+        rows.append([*case, *(spaced(value / 2**20) for value in found), f"{ratio:.2f}"])
         what = f"peak of a step over what it must hold, `{case[0]}`, {case[1]}, V {spaced(sizes.vocab)}"
         figures.append(Figure(6, what, ratio, TARGET, "<="))
     headers = ["head", "optimiser", "parameters", "with gradients and state", "peak", "peak over that"]

@@ -14,6 +14,7 @@ from benchmarks.figures import Figure
 from benchmarks.harness import Setting, Sheet, parser, run, table
 from benchmarks.texts import brown_stream, data_file, parts
 from neuralgram import NPLM, Corpus
+from neuralgram.numbers import spaced
 from neuralgram.rng import generator
 from neuralgram.text.corpora import build_corpora
 from neuralgram.text.samples import tales
@@ -25,7 +26,7 @@ from neuralgram.training.validation import Validation
 C, M, H = 4, 30, 100
 WITHIN = 1.0  # %
 WHAT = "validation perplexity after equal steps, bf16 above fp32"
-ABOUT = f"Context {C}, m {M}, h {H}, no direct path; exact softmax, AdamW, 1,024 windows a step."
+ABOUT = f"Context {C}, m {M}, h {H}, no direct path; exact softmax, AdamW, 1 024 windows a step."
 
 
 def text(quick: bool) -> tuple[str, Corpus, Corpus]:
@@ -59,7 +60,7 @@ def measure(setting: Setting) -> Sheet:
     steps, batch = (5, 64) if setting.quick else (setting.options.steps, 1024)
     found = {p: perplexity(setting, train, valid, precision=p, steps=steps, batch=batch) for p in ("fp32", "bf16")}
     rows = [[precision, f"{value:.2f}"] for precision, value in found.items()]
-    lines = [f"{steps} steps on {name}, V {train.vocab_size:,}:", "", *table(["", "validation perplexity"], rows)]
+    lines = [f"{steps} steps on {name}, V {spaced(train.vocab_size)}:", "", *table(["", "validation perplexity"], rows)]
     worse = 100 * (found["bf16"] / found["fp32"] - 1)
     figure = Figure(1, WHAT, worse, WITHIN, "<=", setting.threads, "bf16", "%")
     return Sheet(lines, [figure])

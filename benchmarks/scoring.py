@@ -15,11 +15,12 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from benchmarks.figures import Figure, spaced
+from benchmarks.figures import Figure
 from benchmarks.harness import Setting, Sheet, parser, run, table
 from benchmarks.texts import zipf
 from neuralgram import NPLM
 from neuralgram.neural.scoring import Scorer
+from neuralgram.numbers import spaced
 from neuralgram.text.windows import windows
 
 V, C, M, H = 16_384, 4, 30, 100
@@ -28,7 +29,7 @@ QUERIED = ((16_384, 100), (50_000, 256), (100_000, 100))  # V and h
 TARGETS = {"fp32": 2.5, "bf16": 4.0}
 NORMALISED, TOP, ONE = 1_600_000, 1.6, 50.0  # tokens/s, × the bare product, µs
 BATCH = 1024
-ABOUT = f"V {V:,}, context {C}, m {M}, h {H}, no direct path, fp32."
+ABOUT = f"V {spaced(V)}, context {C}, m {M}, h {H}, no direct path, fp32."
 
 
 def eager(model: NPLM, ids: NDArray[np.int64]) -> Callable[[], float]:
@@ -68,7 +69,7 @@ def texts(setting: Setting) -> tuple[list[list[object]], list[Figure]]:
         steps["unnormalised"] = lambda: scorer.nll(contexts, targets)
     seconds = setting.in_turn(steps)
     speed = {name: count[name] / taken for name, taken in seconds.items()}
-    rows: list[list[object]] = [[names[name], f"{v:,.0f}", f"{v / speed['eager']:.2f}"] for name, v in speed.items()]
+    rows: list[list[object]] = [[names[name], spaced(v), f"{v / speed['eager']:.2f}"] for name, v in speed.items()]
     gain = speed["exact"] / speed["eager"]
     figures = setting.held(5, "exact scores over eager PyTorch", gain, TARGETS["fp32"], precision="fp32")
     if setting.threads == 1:
@@ -107,9 +108,9 @@ def queries(setting: Setting) -> tuple[list[list[object]], list[Figure]]:
     for vocab_size, hidden in ((256, 16),) if setting.quick else QUERIED:
         us = query(setting, vocab_size, hidden)
         ratio = us["top"] / min(us["product"], us.get("NumPy", us["product"]))
-        numpy = f"{us['NumPy']:,.0f}" if "NumPy" in us else ""
-        rows.append([spaced(vocab_size), hidden, f"{us['product']:,.0f}", numpy, f"{us['top']:,.0f}", f"{ratio:.2f}",
-                     f"{us['log_probs']:,.0f}", f"{us['one']:.0f}"])  # fmt: skip
+        numpy = spaced(us["NumPy"]) if "NumPy" in us else ""
+        rows.append([spaced(vocab_size), hidden, spaced(us["product"]), numpy, spaced(us["top"]), f"{ratio:.2f}",
+                     spaced(us["log_probs"]), f"{us['one']:.0f}"])  # fmt: skip
         size = f"V {spaced(vocab_size)}, h {hidden}"
         figures.append(
             Figure(5, f"the ten likeliest next tokens over the faster bare product, {size}", ratio, TOP, "<=")

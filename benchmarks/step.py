@@ -19,6 +19,7 @@ from benchmarks import peers
 from benchmarks.figures import Figure
 from benchmarks.harness import Setting, Sheet, parser, run, table
 from neuralgram import NPLM, Corpus
+from neuralgram.numbers import spaced
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.loop import Trainer
 
@@ -27,7 +28,7 @@ BATCHES = 256, 1024  # the second is what the targets are for
 LR, DECAY, BETAS, EPS = 1e-3, 1e-2, (0.9, 0.999), 1e-8
 TARGETS = {"fp32": 2.4, "bf16": 4.5}
 ABOUT = (
-    f"V {V:,}, context {C}, m {M}, h {H}, no direct path, AdamW; a step is forward, backward and update. "
+    f"V {spaced(V)}, context {C}, m {M}, h {H}, no direct path, AdamW; a step is forward, backward and update. "
     f"`F.linear_cross_entropy` is given PyTorch's fused AdamW, eager PyTorch its default one."
 )
 Parameters = dict[str, NDArray[np.float32]]
@@ -135,10 +136,10 @@ def measure(setting: Setting) -> Sheet:
         seconds = setting.in_turn(contenders(setting, batch, vocab_size))
         speeds.append({name: batch / taken for name, taken in seconds.items()})
     rows = [
-        [name, *(f"{s[name]:,.0f}" for s in speeds), *(f"{s[name] / s[peers.EAGER]:.2f}" for s in speeds)]
+        [name, *(spaced(s[name]) for s in speeds), *(f"{s[name] / s[peers.EAGER]:.2f}" for s in speeds)]
         for name in speeds[0]
     ]
-    headers = ["", *(f"tokens/s, batch {b:,}" for b in batches), *(f"× eager, batch {b:,}" for b in batches)]
+    headers = ["", *(f"{unit}, batch {spaced(b)}" for unit in ("tokens/s", "× eager") for b in batches)]
     return Sheet(table(headers, rows), figures(setting, speeds[-1]))
 
 
