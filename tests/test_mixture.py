@@ -66,6 +66,18 @@ def test_a_uniform_part_is_the_floor():
     assert mixture.context_nll([[0]], [5])[0] == pytest.approx(-np.log(0.1 / V))
 
 
+def test_a_floor_among_some_tokens_gives_them_all_it_has():
+    floor = Uniform(V, [7, 2, 7])
+    expected = [0.5 if v in (2, 7) else 0.0 for v in range(V)]
+    np.testing.assert_allclose(np.exp(floor.log_probs(np.empty((1, 0)))[0]), expected, atol=1e-15)
+    again = Uniform.from_state(floor.config(), floor.state())
+    nll = again.context_nll(np.empty((3, 0)), [2, 3, 7])
+    np.testing.assert_allclose(nll, [np.log(2), np.inf, np.log(2)])
+    for among in ([], [V], [-1]):
+        with pytest.raises(InputError):
+            Uniform(V, among)
+
+
 def test_mixtures_are_mixed_again_and_stored():
     inner = Mixture.binned(PARTS[:2], VALID, TRAIN)
     outer = Mixture([inner, Uniform(V)], [0.8, 0.2])

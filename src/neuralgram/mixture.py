@@ -24,28 +24,39 @@ Floats = NDArray[np.float64]
 
 
 class Uniform(LanguageModel):
-    """Every token has 1/V, after any context: a floor for a mixture."""
+    """The same probability for every token, after any context: a floor for a mixture.
+
+    With `among`, only these ids share it, evenly, and all others have 0: for tokens that training never holds, of
+    which a model cannot know how much they have together.
+    """
 
     kind: ClassVar[str] = "uniform"
     score_batch = 65536
 
-    def __init__(self, vocab_size: int) -> None:
+    def __init__(self, vocab_size: int, among: ArrayLike | None = None) -> None:
         if vocab_size < 1:
             raise InputError(f"vocabulary of {vocab_size}: expected at least 1 symbol")
         self.vocab_size = vocab_size
         self.context = 0
+        self.among = None if among is None else np.unique(as_ids(among, vocab_size))
+        if self.among is not None and not len(self.among):
+            raise InputError("a uniform distribution among no tokens: expected at least 1")
+        ids = slice(None) if self.among is None else self.among
+        self._log_p_V = np.full(vocab_size, -np.inf)
+        self._log_p_V[ids] = -np.log(vocab_size if self.among is None else len(self.among))
 
     def log_probs(self, contexts: ArrayLike) -> Floats:
-        """−log V everywhere, [B, V]."""
-        return np.full((len(self.check_windows(contexts)), self.vocab_size), -np.log(self.vocab_size))
+        """The same row for every context, [B, V]."""
+        return np.tile(self._log_p_V, (len(self.check_windows(contexts)), 1))
 
     def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> Floats:
-        """log V for every target, [B]."""
-        return np.full(len(self.check_windows(contexts, targets)), np.log(self.vocab_size))
+        """log of how many share, or inf for a target that has no part, [B]."""
+        self.check_windows(contexts, targets)
+        return -self._log_p_V[as_ids(targets)]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Nothing is learned."""
-        return {}
+        """`among`, where not all share; nothing is learned."""
+        return {} if self.among is None else {"among": self.among}
 
     def config(self) -> dict[str, Any]:
         """The size of the vocabulary."""
@@ -53,9 +64,8 @@ class Uniform(LanguageModel):
 
     @classmethod
     def from_state(cls, config: dict[str, Any], state: dict[str, NDArray[Any]]) -> Self:
-        """The model that `config()` describes."""
-        del state
-        return cls(config["vocab_size"])
+        """The model that `config()` and `state()` describe."""
+        return cls(config["vocab_size"], state.get("among"))
 
 
 class Mixture(LanguageModel):

@@ -68,6 +68,28 @@ def test_learned_weights_are_the_best_of_all_and_a_uniform_floor_may_be_a_part(r
     assert made["valid"]["nats_per_token"] >= best - 5e-3
 
 
+def test_a_floor_for_tokens_that_training_never_holds(run, folder, tmp_path):
+    (tmp_path / "text").write_text("a b a b b a a b c d")
+    how = ["--tokenizer", "words", "--boundary", "stream", "--split", "8,2", "--vocab-from", "all", "--order", "2"]
+    run("train", "ngram", tmp_path / "text", "--out", tmp_path / "counts", *how)
+    code, out, err = run(
+        "mix", tmp_path / "counts", "--unseen", "--weights", "0.9,0.1", "--out", tmp_path / "m", "--json"
+    )
+    assert code == 0, err
+    assert json.loads(out)["parts"][-1] == "unseen"
+    counts, mixed = ng.load(tmp_path / "counts"), ng.load(tmp_path / "m")
+    never = [i for i in range(counts.model.vocab_size) if counts.tokenizer.symbol(i) not in ("a", "b")]
+    assert {"c", "d"} <= {counts.tokenizer.symbol(i) for i in never}
+    before, after = (np.exp(model.model.log_probs([[0]])[0]) for model in (counts, mixed))
+    expected = 0.9 * before
+    expected[never] += 0.1 / len(never)
+    np.testing.assert_allclose(after, expected, atol=1e-12)
+    code, _, err = run(
+        "mix", folder / "one", folder / "three", "--unseen", "--weights", "1,0,0", "--out", tmp_path / "n"
+    )
+    assert (code, "holds every token; leave it out" in err) == (2, True)
+
+
 def test_weights_by_bins_of_contexts_from_the_split_the_model_was_trained_with(run, folder, tmp_path):
     arguments = ["mix", folder / "one", folder / "three", "--valid", folder / "text.txt", "--part", "valid", "--json"]
     _, out, _ = run(*arguments, "--weights", "binned", "--out", tmp_path / "binned")

@@ -8,7 +8,7 @@ import pytest
 from neuralgram import load
 from neuralgram.cli import main
 from neuralgram.errors import InputError, TextError
-from neuralgram.mixture import Mixture
+from neuralgram.mixture import Mixture, Uniform
 from neuralgram.recipes import mixtures, models, recipes, run, table1_report, texts
 from neuralgram.recipes.report import Report, fitted_on_valid
 from neuralgram.recipes.rows import parse_recipe
@@ -43,7 +43,7 @@ model = { head = "softmax", head_options = {} }
 training = { epochs = 1.0, lr = 0.003 }
 """,
     "half": 'kind = "mixture"\nparts = ["net", "kn"]\nweights = [0.25, 0.75]\n',
-    "learned": 'kind = "mixture"\nparts = ["net", "kn"]\nweights = "learned"\nuniform = true\n',
+    "learned": 'kind = "mixture"\nparts = ["net", "kn"]\nweights = "learned"\nuniform = true\nunseen = true\n',
     "binned": 'kind = "mixture"\nparts = ["half", "di"]\nweights = "binned"\ngroup = "beyond"\n',
 }
 RECIPE = parse_recipe("tiny", {f"{name}.toml": text for name, text in FILES.items()})
@@ -85,7 +85,9 @@ def test_figures_are_those_of_the_saved_model_on_the_same_tokens(work, name):
         assert told["known"] == pytest.approx(np.exp(losses[corpus.ids[3:] != model.tokenizer.unknown].mean()))
 
 
-@pytest.mark.parametrize(("name", "parts"), [("half", ["net", "kn"]), ("binned", ["half", "di"])])
+@pytest.mark.parametrize(
+    ("name", "parts"), [("half", ["net", "kn"]), ("learned", ["net", "kn"]), ("binned", ["half", "di"])]
+)
 def test_a_mixture_row_is_the_mixture_model(work, name, parts):
     """Summed from kept losses, it gives what `Mixture` gives of the models themselves."""
     valid, test = finished(work, name)
@@ -99,6 +101,11 @@ def test_a_mixture_row_is_the_mixture_model(work, name, parts):
     models_ = [model_of(part) for part in parts]
     if name == "half":
         made = Mixture(models_, [0.25, 0.75])
+    elif name == "learned":
+        never = np.setdiff1d(np.arange(corpora.vocab_size), corpora.train.ids)
+        floors = [Uniform(corpora.vocab_size), Uniform(corpora.vocab_size, never)]
+        made = Mixture.learned([*models_, *floors], corpora.valid, iterations=mixtures.ITERATIONS)
+        np.testing.assert_allclose(valid["weights"], made.weights, atol=2e-3)
     else:
         made = Mixture.binned(models_, corpora.valid, corpora.train, iterations=mixtures.ITERATIONS)
         np.testing.assert_allclose(valid["weights"], made.weights, atol=1e-6)
@@ -108,7 +115,7 @@ def test_a_mixture_row_is_the_mixture_model(work, name, parts):
 
 def test_learned_weights_are_no_worse_than_given_ones_and_validation_is_marked(work):
     learned, half = finished(work, "learned")[0], finished(work, "half")[0]
-    assert len(learned["weights"][0]) == 3  # the uniform floor is the last
+    assert len(learned["weights"][0]) == 4  # the floors are the last
     assert learned["valid"]["nats"] <= half["valid"]["nats"] + 1e-9
     marked = {row.name for row in work.recipe.rows if fitted_on_valid(work, row)}
     assert marked == {"di", "learned", "binned"}

@@ -31,7 +31,12 @@ from neuralgram.numbers import spaced
     help="Only this part of --valid, by the split the first model was trained with.",
 )
 @click.option("--train", multiple=True, metavar="TEXT", help="The training text, for binned weights without --part.")
-@click.option("--uniform", is_flag=True, help="A further part, the last: every token with 1/V.")
+@click.option("--uniform", is_flag=True, help="A further part: every token with 1/V.")
+@click.option(
+    "--unseen",
+    is_flag=True,
+    help="A further part, the last: the tokens that the first model's training text never holds, all alike.",
+)
 @reading_options
 @json_option
 def command(as_json: bool, **given: Any) -> None:

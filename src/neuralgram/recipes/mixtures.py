@@ -11,12 +11,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.mixture import Uniform
 from neuralgram.ngram.bins import ContextBins, em
 from neuralgram.recipes.rows import Row
 from neuralgram.recipes.work import Floats, Work
+from neuralgram.text.windows import token_frequencies
 
 ITERATIONS = 200
-UNIFORM = "uniform"
+FLOORS = ("uniform", "unseen")  # further parts, as `mix --uniform` and `--unseen` have them
 
 LossesOf = Callable[[Row], Floats]
 
@@ -26,7 +28,7 @@ def fit_weights(work: Work, row: Row, losses_of: LossesOf) -> Floats:
     weights = row.settings["weights"]
     if not isinstance(weights, str):
         return np.atleast_2d(np.array(weights, np.float64))
-    columns = _columns(work, row, losses_of)
+    columns = _columns(work, row, "valid", losses_of)
     if weights == "learned":
         return em(_scaled(columns), np.zeros(len(columns), np.int64), 1, ITERATIONS)
     bins = ContextBins.of(work.corpora(row).train)
@@ -42,7 +44,7 @@ def losses(work: Work, row: Row, part: str, losses_of: LossesOf) -> Floats:
 
 def combined(work: Work, row: Row, weights: Floats, part: str, losses_of: LossesOf) -> Floats:
     """−log Σ_k λ_k P_k of every scored token."""
-    columns = _columns(work, row, losses_of)
+    columns = _columns(work, row, part, losses_of)
     q = np.zeros(len(columns), np.int64)
     if len(weights) > 1:
         q = _bins(work, row, part, ContextBins.of(work.corpora(row).train))
@@ -54,11 +56,13 @@ def combined(work: Work, row: Row, weights: Floats, part: str, losses_of: Losses
     return -out
 
 
-def _columns(work: Work, row: Row, losses_of: LossesOf) -> Floats:
-    """The parts' losses, [N, K]; a uniform floor is the last where the row has one."""
+def _columns(work: Work, row: Row, part: str, losses_of: LossesOf) -> Floats:
+    """The parts' losses, [N, K]; the floors of the row are the last."""
     columns = [losses_of(work.recipe.row(name)) for name in row.settings["parts"]]
-    if row.settings.get(UNIFORM):
-        columns.append(np.full(len(columns[0]), np.log(work.corpora(row).vocab_size)))
+    train, targets = work.corpora(row).train, work.targets(row, part)
+    for name in (name for name in FLOORS if row.settings.get(name)):
+        among = np.flatnonzero(token_frequencies(train) == 0) if name == "unseen" else None
+        columns.append(Uniform(train.vocab_size, among).context_nll(np.empty((len(targets), 0)), targets))
     return np.stack(columns, axis=1)
 
 

@@ -18,7 +18,7 @@ RATIOS = (
 )
 TARGETS = (
     ("best-network", 0.77, "best single network"),
-    ("best-network-floor", 0.77, "same with a uniform floor"),
+    ("best-network-floor", 0.77, "same with floors"),
     ("best-mixture", 0.70, "best mixture"),
 )
 

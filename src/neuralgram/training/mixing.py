@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from neuralgram.errors import InputError
 from neuralgram.evaluation.evaluate import evaluate
 from neuralgram.evaluation.texts import Reading, text_part
@@ -23,7 +25,9 @@ def mix_models(given: Mapping[str, Any]) -> dict[str, Any]:
     """Mix the models of the directories `given["models"]` into `given["out"]`; returns what `mix --json` prints.
 
     weights  `learned` or `binned` (both fitted to the text `valid`), or one number a part
-    uniform  whether 1/V for every token is a further part, the last
+    uniform  whether 1/V for every token is a further part
+    unseen   whether a further part, the last, shares all its probability among the tokens that the first model's
+             training text never holds: its weight is what they have together
     part     only this part of `valid`, by the split the first model was trained with
     train    for `binned`: the training text, whose contexts are counted (with `part`, that of the split)
 
@@ -32,15 +36,15 @@ def mix_models(given: Mapping[str, Any]) -> dict[str, Any]:
     out = Path(given["out"])
     if out.exists() and (not out.is_dir() or any(out.iterdir())) and not given.get("overwrite"):
         raise InputError(f"--out {out}: exists already; --overwrite replaces it")
-    if len(given["models"]) == 1 and not given.get("uniform"):
+    floors = [name for name in ("uniform", "unseen") if given.get(name)]
+    if len(given["models"]) + len(floors) == 1:
         raise InputError(
-            f"a mixture of {given['models'][0]} alone is that model: give a second MODEL, or --uniform for a floor"
+            f"a mixture of {given['models'][0]} alone is that model: give a second MODEL, --uniform or --unseen"
         )
     models = [load(path) for path in given["models"]]
     _check_same(models)
     parts: list[LanguageModel] = [model.model for model in models]
-    if given.get("uniform"):
-        parts.append(Uniform(parts[0].vocab_size))
+    parts += [_floor(name, models[0]) for name in floors]
     valid = _text(models[0], given, "valid", given.get("part"))
     mixture = _mixed(parts, valid, models[0], given)
     if out.exists():
@@ -52,12 +56,24 @@ def mix_models(given: Mapping[str, Any]) -> dict[str, Any]:
     fitted = given["weights"] in FITTED
     return {
         "path": str(out),
-        "parts": [*given["models"], *(["uniform"] if given.get("uniform") else [])],
+        "parts": [*given["models"], *floors],
         "weights": mixture.weights.tolist(),
         "bins": None if mixture.bins is None else mixture.bins.ranges(),
         "valid": found,
         "weights_fitted_on_valid": fitted,
     }
+
+
+def _floor(name: str, model: TextModel) -> Uniform:
+    """Every token alike, or every token that the model's training text never holds."""
+    if name == "uniform":
+        return Uniform(model.model.vocab_size)
+    if model.frequencies is None:
+        raise InputError(f"--unseen: {model.path} does not say how often its training text holds each token")
+    never = np.flatnonzero(model.frequencies == 0)
+    if not len(never):
+        raise InputError(f"--unseen: the training text of {model.path} holds every token; leave it out")
+    return Uniform(model.model.vocab_size, never)
 
 
 def _mixed(parts: Sequence[LanguageModel], valid: Corpus | None, model: TextModel, given: Mapping[str, Any]) -> Mixture:
