@@ -26,6 +26,9 @@ def assemble(folder: Path) -> Path:
     found = {name: read(folder / f"{name}.json") for name in SCRIPTS if (folder / f"{name}.json").exists()}
     lines = grouped([figure for _, figures in found.values() for figure in figures])
     parts = [HEAD, _machines({name: where for name, (where, _) in found.items()}), ""]
+    absent = [f"`{name}`" for name in SCRIPTS if name not in found]
+    if absent:
+        parts += [f"Not measured yet: {', '.join(absent)}.", ""]
     if lines:
         ratios(lines, folder / PICTURE)
         parts += [*ratio_table(lines), f"![Measured ratios and their targets, on a logarithmic axis]({PICTURE})", ""]
@@ -71,5 +74,5 @@ def _cell(figure: Figure) -> str:
 def _machines(machines: Mapping[str, str]) -> str:
     """Where the figures come from; script by script where that was not one machine."""
     if len(set(machines.values())) <= 1:
-        return next(iter(machines.values()), "Nothing has been measured yet.")
+        return next(iter(machines.values()), "")
     return "\n".join(f"- {name}: {where}" for name, where in machines.items())

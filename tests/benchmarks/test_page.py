@@ -113,7 +113,9 @@ def test_several_machines_are_named_script_by_script(tmp_path):
 
 
 def test_a_page_of_nothing(tmp_path):
-    assert "Nothing has been measured yet." in page.assemble(tmp_path).read_text(encoding="utf-8")
+    text = page.assemble(tmp_path).read_text(encoding="utf-8")
+    assert "Not measured yet: `step`, `loss`," in text
+    assert "ratios.png" not in text
 
 
 def test_page_alone_runs_nothing(tmp_path, capsys):
