@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from neuralgram import NPLM, PCG32
+from neuralgram.checking import grading
 from neuralgram.cli import main
 from neuralgram.ngram import fit
+from neuralgram.pitfalls import PITFALLS
 from neuralgram.text.tokenizers import TOKENIZERS
 from neuralgram.textmodel import TextModel
 
@@ -163,6 +165,25 @@ def test_check_names_the_pitfall(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("check", module, "--json")
     assert code == 1
     assert [pitfall["name"] for pitfall in json.loads(out)["module"]["pitfalls"]] == ["table-outside-graph"]
+
+
+@pytest.mark.parametrize(
+    ("survived", "share", "code"),
+    [((), "100%", 0), (("clip-ignored",), "94%", 0), (("table-outside-graph",), "94%", 1)],
+)
+def test_check_says_what_tests_did_not_notice(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, survived: tuple[str, ...], share: str, code: int
+) -> None:
+    killed = tuple(name for name in PITFALLS if name not in survived)
+    monkeypatch.setattr(grading, "grade_tests", lambda *_, **__: grading.Grade(killed, survived, ()))
+    found, out, _ = run("check", tmp_path / "my_nplm.py", "--tests", tmp_path)
+    assert found == code
+    assert f"Your tests notice {share} of 16 faults; 70% are asked for." in out
+    required = "NOT noticed" if "table-outside-graph" in survived else "noticed"
+    assert f"the table C is read outside the graph (table-outside-graph): {required}." in out
+    assert [line.split("(")[1].split(")")[0] for line in out.splitlines() if "unnoticed:" in line] == list(survived)
+    made = json.loads(run("check", tmp_path / "my_nplm.py", "--tests", tmp_path, "--json")[1])["tests"]
+    assert (made["share"], made["required_killed"]) == (len(killed) / 16, required == "noticed")
 
 
 def test_check_refuses_in_one_line(run: Run, tmp_path: Path) -> None:
