@@ -139,7 +139,7 @@ def test_lesson_lists_runs_and_changes(run: Run) -> None:
     ("arguments", "message"),
     [
         (("nothing",), "expected one of unit"),
-        (("xor", "--set", "W[0][0]"), "expected NAME"),
+        (("xor", "--set", "W[0][0]"), "expected NAME[INDEX]=NUMBER, such as H[0][1]=0.3, NAME one of W, b, u, c"),
         (("xor", "--set", "Z=1"), "expected one of W, b, u, c"),
         (("--set", "W=1"), "without a lesson"),
     ],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from neuralgram import InputError, NeuralgramError
-from neuralgram.lessons import LESSONS, lesson
+from neuralgram.lessons import LESSONS, Page, lesson
 from neuralgram.tracing.names import parse_changes
 
 QUICK = [name for name, made in LESSONS.items() if not made.seconds]
@@ -134,11 +134,50 @@ def test_a_changed_number_changes_what_depends_on_it_and_says_so() -> None:
         ("size", "V=2.5", "a whole number"),
         ("perplexity", "p[0]=0", "to 1"),
         ("perplexity", "p[0]", "expected NAME"),
+        ("five-words", "Q=1", r"^'Q': expected one of window, target, lr, C, H, d, U, b$"),
+        ("five-words", "C[cow][0]=1", r"\[cow\] in 'C\[cow\]\[0\]': expected 0 … 4, or one of the, cat, dog, sat, ran"),
+        ("five-words", "U[the][x]=1", r"\[x\] in .*: expected 0 … 1$"),
+        ("three-tokens", "H[0][0]=1e300", "expected a number from −1 000 000 to 1 000 000"),
+        ("xor", "u[0]=-1e7", "expected a number from −1 000 000 to 1 000 000"),
+        ("size", "c=100", r"V = 16 383, c = 100: V\^101 is above 10\^300; choose a smaller V or c"),
+        ("story", "steps=20001", "expected a whole number from 1 to 20 000"),
     ],
 )
 def test_impossible_changes_are_refused(name: str, change: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         lesson(name).run(parse_changes([change]))
+
+
+@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("end", ["least", "most"])
+def test_numbers_as_far_out_as_they_may_be_are_worked_out_or_refused_in_a_line(name: str, end: str) -> None:
+    """Each by itself and all together, with warnings as errors: nothing overflows on the way."""
+    made = lesson(name)
+    every: list[tuple[str, float | str]] = []
+    for place, parameter in made.parameters.items():
+        if not parameter.words:
+            where = [place + "".join(f"[{i}]" for i in index) for index in np.ndindex(parameter.value.shape)]
+            every += [(text, getattr(parameter, end)) for text in where]
+    for change in (every, *([one] for one in every)):
+        page = worked_out(name, change)
+        if page is not None:
+            assert np.isfinite([check.value for check in page.checks if "exp y" not in check.what]).all()
+            assert max(map(len, page.render(80).splitlines())) <= 80
+            json.dumps(page.to_json())
+
+
+def worked_out(name: str, changes: list[tuple[str, float | str]]) -> Page | None:
+    """The page, or None where the numbers are refused."""
+    try:
+        return lesson(name).run(changes)
+    except InputError:
+        return None
+
+
+def test_a_set_without_a_number_lists_what_can_be_set() -> None:
+    made = lesson("five-words")
+    with pytest.raises(InputError, match=r"'H': expected NAME.*, NAME one of window, target, lr, C, H, d, U, b$"):
+        parse_changes(["H"], list(made.parameters))
 
 
 def test_unknown_lesson() -> None:

@@ -29,7 +29,8 @@ def command(name: str | None, changes: tuple[str, ...], as_json: bool) -> None:
             raise InputError(f"--set {changes[0]} without a lesson: expected one of {', '.join(LESSONS)}")
         _list(as_json)
         return
-    page = lesson(name).run(parse_changes(changes))
+    made = lesson(name)
+    page = made.run(parse_changes(changes, list(made.parameters)))
     if as_json:
         emit(page.to_json())
         return

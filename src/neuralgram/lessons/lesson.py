@@ -15,7 +15,7 @@ import numpy as np
 from neuralgram.errors import InputError
 from neuralgram.tracing import render
 from neuralgram.tracing.names import locate
-from neuralgram.tracing.steps import Check, Floats, Formula, Section, Step
+from neuralgram.tracing.steps import Check, Floats, Formula, Section, Step, number
 
 Change: TypeAlias = tuple[str, float | str]
 Values: TypeAlias = Mapping[str, Floats]
@@ -27,7 +27,8 @@ class Parameter:
 
     rows     what its rows are called; `C[cat][0]` then names the same number as `C[1][0]`
     words    where its numbers are words, the words: `window[1]=dog`
-    whole    where only whole numbers make sense, `least` … `most`
+    whole    where only whole numbers make sense
+    least    and `most`: how far they may go; so far that nothing overflows on the way, unless a lesson says otherwise
     """
 
     value: Floats
@@ -35,8 +36,8 @@ class Parameter:
     rows: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     whole: bool = False
-    least: float = -np.inf
-    most: float = np.inf
+    least: float = -1e6
+    most: float = 1e6
 
     def checked(self, name: str, value: float | str) -> float:
         """`value` as a number this parameter can take, or an `InputError`."""
@@ -51,15 +52,14 @@ class Parameter:
 
     def to_json(self) -> dict[str, Any]:
         """JSON values: what a page needs to offer the numbers for change."""
-        limits = [None if not np.isfinite(limit) else limit for limit in (self.least, self.most)]
         return {
             "value": self.value.tolist(),
             "what": self.what,
             "rows": list(self.rows),
             "words": list(self.words),
             "whole": self.whole,
-            "least": limits[0],
-            "most": limits[1],
+            "least": self.least,
+            "most": self.most,
         }
 
 
@@ -67,9 +67,7 @@ def _kinds(parameter: Parameter) -> str:
     if parameter.words:
         return f"one of {', '.join(parameter.words)}"
     kind = "a whole number" if parameter.whole else "a number"
-    low = f" from {parameter.least:g}" if np.isfinite(parameter.least) else ""
-    high = f" to {parameter.most:g}" if np.isfinite(parameter.most) else ""
-    return kind + low + high
+    return f"{kind} from {number(parameter.least)} to {number(parameter.most)}"
 
 
 def numbers(value: Any, what: str, **options: Any) -> Parameter:
@@ -103,10 +101,13 @@ class Lesson:
         for place, value in changes:
             if not values:
                 raise InputError(f"{place}: lesson {self.name!r} has no numbers to change")
-            name, index = locate(place, values, self._row_of, letters=False)
+            name, index = locate(place, values, self._row_of, letters=False, words=self._words)
             values[name][index] = self.parameters[name].checked(place, value)
             changed.append(f"{place} = {value}")
         return Page(self, values, tuple(changed), tuple(self.build(values)))
+
+    def _words(self, name: str) -> tuple[str, ...]:
+        return self.parameters[name].rows
 
     def _row_of(self, name: str, text: str) -> int | None:
         rows = self.parameters[name].rows

@@ -131,6 +131,11 @@ def _xor(v: Values) -> list[Section]:
     return [Section("XOR by two ReLU units", text, steps, "x", checks=tuple(checks)), _without(W, b, u, c)]
 
 
+def _apart(one: Floats, two: Floats) -> float:
+    """The largest difference, against the larger numbers where these are above 1."""
+    return float(np.abs(one - two).max() / max(1.0, np.abs(one).max()))
+
+
 def _without(W: Floats, b: Floats, u: Floats, c: float) -> Section:
     """The same network with the bend taken out: one linear map."""
     y = (INPUTS @ W.T + b) @ u + c
@@ -146,7 +151,7 @@ def _without(W: Floats, b: Floats, u: Floats, c: float) -> Section:
         ),
         given("XOR", TRUTH["XOR"], equation="wanted", rows=_row),
     )
-    gap = float(np.abs(steps[0].value - steps[1].value).max())
+    gap = _apart(steps[0].value, steps[1].value)
     text = "Take the ReLU out and both layers together are one straight line again: XOR is gone."
     return Section(
         "The same without ReLU", text, steps, "x", checks=(Check("two layers − one layer", gap, 0.0, 1e-12),)
@@ -193,7 +198,7 @@ def _folding(v: Values) -> list[Section]:
         ),
         listed("b", b, lambda i: ("W2 b1 + b2", opened(i[0], W2, b1, b2)), equation="b = W2 b1 + b2"),
     )
-    gap = float(np.abs(twice - once).max())
+    gap = _apart(twice, once)
     bent = W2 @ np.maximum(between, 0.0) + b2
     relu = (given("with ReLU", bent, equation="W2 max(0, z) + b2"),)
     return [

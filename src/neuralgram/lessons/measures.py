@@ -173,6 +173,8 @@ def _size(v: Values) -> list[Section]:
 
 def _tables(V: int, c: int) -> Section:
     n = c + 1
+    if n * math.log10(V) > 300:
+        raise InputError(f"V = {number(V)}, c = {c}: V^{n} is above 10^300; choose a smaller V or c")
     steps = (
         elementwise(
             "V^n",

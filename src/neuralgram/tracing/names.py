@@ -51,15 +51,17 @@ def locate(
     row_of: Callable[[str, str], int | None] = lambda name, text: None,
     *,
     letters: bool = True,
+    words: Callable[[str], Sequence[str]] = lambda name: (),
 ) -> tuple[str, Index]:
     """The array and index that `place` names, among `arrays`; `row_of(name, text)` finds rows named by a word.
 
-    With `letters` the paper's letters stand for state-dict keys.
+    With `letters` the paper's letters stand for state-dict keys. `words(name)` are the words a refusal lists.
     """
     given, parts = split(place)
     name = given if given in arrays or not letters else key_of(given)
     if name not in arrays:
-        raise InputError(f"{given!r} in {place!r}: expected one of {_names(arrays)}")
+        where = "" if given == place.strip() else f" in {place!r}"
+        raise InputError(f"{given!r}{where}: expected one of {_names(arrays)}")
     shape = arrays[name].shape
     if len(parts) != len(shape):
         example = given + "[0]" * len(shape)
@@ -70,7 +72,8 @@ def locate(
     for axis, (text, size) in enumerate(zip(parts, shape, strict=True)):
         number = _position(text, size, (lambda word: row_of(name, word)) if axis == 0 else _no_word)
         if number is None:
-            raise InputError(f"[{text}] in {place!r}: expected 0 … {size - 1}")
+            rows = ", ".join(words(name)) if axis == 0 else ""
+            raise InputError(f"[{text}] in {place!r}: expected 0 … {size - 1}{f', or one of {rows}' if rows else ''}")
         numbers.append(number)
     return name, tuple(numbers)
 
@@ -91,13 +94,17 @@ def _position(text: str, size: int, row_of: Callable[[str], int | None]) -> int 
     return int(text) if int(text) < size else None
 
 
-def parse_changes(texts: Sequence[str]) -> list[tuple[str, float | str]]:
-    """`["H[0][1]=0.3", "window[1]=dog"]` as pairs of a place and a number, or a word where it is none."""
+def parse_changes(texts: Sequence[str], names: Sequence[str] = ()) -> list[tuple[str, float | str]]:
+    """`["H[0][1]=0.3", "window[1]=dog"]` as pairs of a place and a number, or a word where it is none.
+
+    `names` are what can be changed, for a refusal to list.
+    """
+    one_of = f", NAME one of {', '.join(names)}" if names else ""
     pairs: list[tuple[str, float | str]] = []
     for text in texts:
         place, equals, value = text.rpartition("=")
         if not equals or not place.strip() or not value.strip():
-            raise InputError(f"{text!r}: expected NAME[INDEX]=NUMBER, such as H[0][1]=0.3")
+            raise InputError(f"{text!r}: expected NAME[INDEX]=NUMBER, such as H[0][1]=0.3{one_of}")
         try:
             pairs.append((place.strip(), float(value.replace("−", "-"))))
         except ValueError:
