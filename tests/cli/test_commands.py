@@ -50,6 +50,12 @@ def test_help_answers_at_once_and_loads_nothing_heavy():
     assert time.perf_counter() - started < 5  # 0.15 s on a quiet core
 
 
+def test_the_package_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "neuralgram", "predict"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("neuralgram: ")
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_explains_itself(run, name):
     code, out, _ = run(name, "--help")
