@@ -114,7 +114,7 @@ def test_fixed_discounts_are_a_note_that_says_what_happened(run, text, tmp_path)
 def test_one_model_is_no_mixture_without_a_floor(run, text, tmp_path):
     run("train", "ngram", text, "--out", tmp_path / "m", "--order", "2", "--split", "0.9,0.1")
     code, _, err = run("mix", tmp_path / "m", "--out", tmp_path / "mix", "--weights", "1")
-    assert (code, "alone is that model: give a second MODEL, or --uniform for a floor" in err) == (2, True)
+    assert (code, "alone is that model: give a second MODEL, --uniform or --unseen" in err) == (2, True)
     assert not (tmp_path / "mix").exists()
     code, out, _ = run("mix", tmp_path / "m", "--out", tmp_path / "mix", "--uniform", "--weights", "0.9,0.1", "--json")
     assert code == 0

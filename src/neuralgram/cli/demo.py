@@ -8,6 +8,7 @@ from textwrap import indent
 import click
 
 from neuralgram.cli.common import emit, figure, json_option, table
+from neuralgram.numbers import spaced
 
 
 @click.command("demo")
@@ -31,8 +32,8 @@ def command(out: Path, as_json: bool) -> None:
         return
     train, held_out = found["train_tokens"], found["held_out_tokens"]
     print(
-        f"\nA story of {train + held_out} characters, {found['vocab_size']} distinct: "
-        f"the first {train} train, the last {held_out} are held out.\n"
+        f"\nA story of {spaced(train + held_out)} characters, {found['vocab_size']} distinct: "
+        f"the first {spaced(train)} train, the last {spaced(held_out)} are held out.\n"
         f"First loss: {found['first_loss']:.4f} nats; log V, what knowing nothing costs: {found['log_v']:.4f}.\n"
     )
     names = {
