@@ -1,6 +1,7 @@
 """Recipes as they run: figures against models used directly, going on after a stop, the report, refusals."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -147,6 +148,7 @@ def test_a_killed_training_goes_on_and_ends_in_the_same_figures(work, data, tmp_
 
     def killed(self):
         save(self)
+        time.sleep(0.02)
         count["updates"] += 1
         if count["updates"] == 25:
             raise SystemExit("killed")
@@ -159,7 +161,10 @@ def test_a_killed_training_goes_on_and_ends_in_the_same_figures(work, data, tmp_
     assert (tmp_path / "models" / "net" / "run" / "0" / "checkpoint.safetensors").exists()
     monkeypatch.setattr(driver.Run, "_save", save)
     run.run(again, ["net"])
-    assert finished(again, "net")[0]["valid"] == finished(work, "net")[0]["valid"]
+    told = finished(again, "net")[0]
+    assert told["valid"] == finished(work, "net")[0]["valid"]
+    assert told["seconds"] > told["seconds_before"] > 24 * 0.02  # what the killed run took counts
+    assert finished(work, "net")[0]["seconds_before"] == 0
     assert not list((tmp_path / "models").rglob("checkpoint*"))
 
 

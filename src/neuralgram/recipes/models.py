@@ -73,6 +73,7 @@ def network(work: Work, row: Row) -> Fitted:
     frequencies = token_frequencies(corpora.train)
     results: list[dict[str, Any]] = []
     model: NPLM | None = None
+    before = 0.0  # seconds that a run which was stopped had taken
     for number, (sizes, config) in enumerate(_phases(s, work.quick)):
         model = _build(sizes, corpora.vocab_size, config.seed, frequencies, model)
 
@@ -80,12 +81,13 @@ def network(work: Work, row: Row) -> Fitted:
             if isinstance(event, events.Evaluated):
                 work.say(f"    {row.name}: epoch {event.epoch:.2f}, validation {event.valid_perplexity:.1f}")
 
-        folder = run / str(number)
+        folder, started = run / str(number), time.perf_counter()
         result = fit(model, corpora.train, corpora.valid, config, folder=folder, resume=True, on_event=show)
+        before += max(0.0, result.seconds - (time.perf_counter() - started))
         results.append({"config": config.to_json(), **result._asdict()})
     if model is None:
         raise InputError(f"row {row.name} has no training: expected a [training] table")
-    told = {"model": model.config(), "training": results}
+    told = {"model": model.config(), "training": results, "seconds_before": before}
     return Fitted(model, frequencies, _story(work, row, {"model": told["model"], "training": results[-1]}), told)
 
 

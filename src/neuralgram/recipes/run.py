@@ -26,7 +26,8 @@ def run(work: Work, patterns: Sequence[str] = ()) -> list[Row]:
             continue
         started = time.perf_counter()
         result = _made(work, row)
-        result = work.finish(row, {**result, "seconds": time.perf_counter() - started})
+        seconds = time.perf_counter() - started + result.get("seconds_before", 0.0)
+        result = work.finish(row, {**result, "seconds": seconds})
         models.tidy(work.model_folder(row))
         work.say(
             f"[{i}/{len(rows)}] {row.name}: validation perplexity {result['valid']['perplexity']:.1f} "
