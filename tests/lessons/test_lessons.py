@@ -10,6 +10,7 @@ import pytest
 
 from neuralgram import InputError, NeuralgramError
 from neuralgram.lessons import LESSONS, Page, lesson
+from neuralgram.lessons.lesson import AbandonedError, while_wanted
 from neuralgram.tracing.names import parse_changes
 
 QUICK = [name for name, made in LESSONS.items() if not made.seconds]
@@ -118,6 +119,27 @@ def test_a_changed_number_changes_what_depends_on_it_and_says_so() -> None:
     assert "Changed: H[0][1] = 0.3" in text
     assert "0.6640 in the original" in text
     assert lesson("five-words").run().values["H"][0, 1] == -0.2  # the lesson itself is untouched
+
+
+def test_a_saturated_unit_passes_nothing_back() -> None:
+    """tanh(50.5) is 1 in floating point: its slope is 0, and ∂a is Uᵀ(p − e_w) all the same."""
+    page = lesson("three-tokens").run([("C[a][0]", 100.0)])
+    z = np.exp(np.array([1 + 100.0, 0.5, -1 - 1.0]) - 101)
+    back = np.array([1, 0, -1]) @ (z / z.sum() - [1, 0, 0])
+    assert {check.what: check.value for check in page.checks}["∂a"] == pytest.approx(back)
+    assert {check.what: check.value for check in page.checks}["δ"] == 0
+
+
+def test_a_lesson_that_trains_ends_when_nobody_waits_for_it() -> None:
+    asked = []
+
+    def wanted() -> bool:
+        asked.append(1)
+        return len(asked) < 8
+
+    with pytest.raises(AbandonedError), while_wanted(wanted):
+        lesson("animals").run([("steps", 5000.0)])
+    assert len(asked) == 8  # one question an update, and none after the answer no
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -288,11 +289,30 @@ def test_the_map_finds_tokens_and_the_experiment_shows_its_outcomes(visit: Visit
     page.get_by_role("button", name="Run it again").wait_for()
 
 
-def test_a_lesson_is_open_to_change(visit: Visit, explorer: str):
-    page = visit(f"{explorer}?view=lessons&lesson=softmax")
+def test_a_lesson_is_open_to_change_and_its_address_hands_the_change_on(visit: Visit, explorer: str):
+    page = visit(f"{explorer}?view=lessons&lesson=softmax", permissions=["clipboard-read", "clipboard-write"])
     page.get_by_text("0.4170").first.wait_for()
     page.get_by_role("button", name="Five words: a prediction and one update").click()
     page.get_by_text("0.4811").first.wait_for()
     assert page.get_by_text("as published").count() > 10
+    page.get_by_text("Change the numbers").click()
+    page.get_by_label("H[0][1]", exact=True).fill("0.3")
+    page.get_by_text("Changed: H[0][1] = 0.3").wait_for()
+    choose(page, "window[1]", "dog")
+    page.get_by_text("Changed: window[1] = dog, H[0][1] = 0.3").wait_for()
+    ready(page)
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_text("Copied").first.wait_for()
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link.endswith("lesson=five-words&set=window%5B1%5D%3Ddog%3BH%5B0%5D%5B1%5D%3D0.3")
+    page.goto(link)
+    page.get_by_text("Changed: window[1] = dog, H[0][1] = 0.3").wait_for()
+    assert page.get_by_label("H[0][1]", exact=True).input_value() == "0.3"
+    a = math.tanh(0.5 * 0.2 + 0.3 * -0.1 + 0.8 * 0.7 + 0.1 * 0.5)  # a[0] after “the dog”
+    assert page.get_by_role("button", name=f"{a:.4f}", exact=True).first.is_visible()
+    page.goto(link.replace("0.3", "nan"))
+    page.get_by_role("alert").get_by_text("H[0][1] = nan: expected a number").wait_for()
+    page.get_by_text("0.4811").first.wait_for()
+    assert page.get_by_text("Changed:").count() == 0
     page.get_by_role("button", name="Tour").click()
     page.get_by_text("Tour 1 of 5 · Train").wait_for()

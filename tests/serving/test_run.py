@@ -12,12 +12,10 @@ import pytest
 from neuralgram.errors import InputError
 from neuralgram.neural.nplm import NPLM
 from neuralgram.rng import generator
-from neuralgram.serving.explorer import address as addresses
-from neuralgram.serving.explorer.address import Address
 from neuralgram.serving.explorer.limits import Limits
 from neuralgram.serving.explorer.run import Run, due
 from neuralgram.serving.explorer.session import FIVE, TRAINING, Session
-from neuralgram.serving.explorer.settings import DEFAULTS, NUMBERS, Change, Settings, changed, from_plain, to_plain
+from neuralgram.serving.explorer.settings import DEFAULTS, NUMBERS, Change, Settings, changed
 from neuralgram.serving.explorer.texts import prepare
 from neuralgram.serving.explorer.worker import Worker
 from neuralgram.training.simple import train_nplm
@@ -224,47 +222,6 @@ def test_sizes_outside_their_bounds_are_refused(name: str, value: object):
 def test_a_network_too_large_for_the_page_is_refused():
     with pytest.raises(InputError, match="parameters"):
         Run(prepare(SMALL, "", LIMITS), SMALL, Limits(parameters=400))
-
-
-def test_settings_survive_the_trip_through_an_address():
-    for name in ("animals", "story", "tales"):
-        settings = replace(DEFAULTS[name], seed=7, direct=True, lr=0.0123, d_hidden=0)
-        there = addresses.write(
-            Address("vectors", settings, 12, (Change(3, 0.1, 0.0),), {"network": FIVE, "window": "0.1"})
-        )
-        query = dict(pair.split("=") for pair in there.replace("%3A", ":").replace("+", " ").split("&"))
-        back = addresses.read(query, LIMITS)
-        assert back == Address("vectors", settings, 12, (Change(3, 0.1, 0.0),), {"network": FIVE, "window": "0.1"})
-    assert from_plain({k: str(v) for k, v in to_plain(DEFAULTS["story"]).items()}) == DEFAULTS["story"]
-
-
-def test_own_text_is_never_in_an_address():
-    session = Session()
-    session.read(DEFAULTS["own"], "a secret between us. " * 30)
-    session.start().run_to(5)
-    assert addresses.write(session.address("read", {"window": "1.2.3"})) == "view=read"
-
-
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [
-        ({"view": "secrets"}, "view"),
-        ({"step": "1e9"}, "step"),
-        ({"step": "20001"}, "at most 20,000"),
-        ({"sample": "own"}, "never in an address"),
-        ({"sample": "brown"}, "sample"),
-        ({"d_hidden": "1000000000"}, "hidden units"),
-        ({"d_hidden": "many"}, "hidden units"),
-        ({"direct": "2"}, "direct"),
-        ({"step": "5", "then": "9:0.1:0"}, "in order"),
-        ({"step": "5", "then": "x"}, "step:rate:decay"),
-        ({"step": "5", "then": "1:nan:0"}, "rates of 0 or more"),
-        ({"window": "a" * 300}, "window"),
-    ],
-)
-def test_hostile_addresses_are_refused_in_words(query: dict[str, str], words: str):
-    with pytest.raises(InputError, match=words):
-        addresses.read(query, LIMITS)
 
 
 def test_a_session_is_restored_by_replay():

@@ -6,7 +6,9 @@ changed it says beside each figure what it has become. Terminal, notebook and we
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -19,6 +21,29 @@ from neuralgram.tracing.steps import Check, Floats, Formula, Section, Step, numb
 
 Change: TypeAlias = tuple[str, float | str]
 Values: TypeAlias = Mapping[str, Floats]
+
+
+_WANTED: ContextVar[Callable[[], bool]] = ContextVar("wanted", default=lambda: True)
+
+
+class AbandonedError(Exception):
+    """A lesson that trains was left before it had ended."""
+
+
+@contextmanager
+def while_wanted(wanted: Callable[[], bool]) -> Iterator[None]:
+    """In here a lesson that trains ends with an `AbandonedError` as soon as `wanted` says no."""
+    before = _WANTED.set(wanted)
+    try:
+        yield
+    finally:
+        _WANTED.reset(before)
+
+
+def check_wanted() -> None:
+    """To be called between two updates."""
+    if not _WANTED.get()():
+        raise AbandonedError("the lesson was left before it had ended: ask for it again")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,15 +121,30 @@ class Lesson:
 
     def run(self, changes: Sequence[Change] = ()) -> Page:
         """The lesson worked out, with `changes` made: pairs of a place (`H[0][1]`) and a number or word."""
+        values, changed = self.changed(changes)
+        return Page(self, values, changed, tuple(self.build(values)))
+
+    def changed(self, changes: Sequence[Change]) -> tuple[dict[str, Floats], tuple[str, ...]]:
+        """The numbers with `changes` made, and each change as text. `InputError` for a place or number amiss."""
         values = {name: p.value.copy() for name, p in self.parameters.items()}
-        changed = []
+        made = []
         for place, value in changes:
             if not values:
                 raise InputError(f"{place}: lesson {self.name!r} has no numbers to change")
             name, index = locate(place, values, self._row_of, letters=False, words=self._words)
             values[name][index] = self.parameters[name].checked(place, value)
-            changed.append(f"{place} = {value}")
-        return Page(self, values, tuple(changed), tuple(self.build(values)))
+            made.append(f"{place} = {value}" if isinstance(value, str) else f"{place} = {value:.10g}")
+        return values, tuple(made)
+
+    def differences(self, values: Values) -> dict[str, float | str]:
+        """What was changed to get `values`: a number or word for every place that is not as published."""
+        found: dict[str, float | str] = {}
+        for name, parameter in self.parameters.items():
+            for index in np.argwhere(values[name] != parameter.value).tolist():
+                value = float(values[name][tuple(index)])
+                place = name + "".join(f"[{i}]" for i in index)
+                found[place] = parameter.words[int(value)] if parameter.words else value
+        return found
 
     def _words(self, name: str) -> tuple[str, ...]:
         return self.parameters[name].rows

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neuralgram.lessons.lesson import Lesson, Values, figures, numbers, relation
+from neuralgram.lessons.lesson import Lesson, Values, check_wanted, figures, numbers, relation
 from neuralgram.lessons.samples import Sample, sample_of
 from neuralgram.text.windows import Corpus
 from neuralgram.tracing.algebra import given
@@ -146,7 +146,7 @@ def _trainer(model: NPLM, corpus: Corpus, v: Values, optimizer: str, decay: floa
 
 def _run_to(trainer: Trainer, step: int) -> None:
     for _ in trainer.run(step):
-        pass
+        check_wanted()
 
 
 def _perplexities(v: Values, sample: Sample, decay: float) -> tuple[Floats, Floats]:

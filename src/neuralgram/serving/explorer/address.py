@@ -13,11 +13,14 @@ from urllib.parse import urlencode
 from neuralgram.errors import InputError
 from neuralgram.serving.explorer.limits import Limits
 from neuralgram.serving.explorer.settings import DEFAULTS, Change, Settings, from_plain, to_plain
+from neuralgram.tracing.names import parse_changes
 
 VIEWS = ("train", "inside", "vectors", "animals", "read", "lessons")
 _TEXT = 200  # characters of a window or name an address may carry
+_SET = 4_000  # characters of all the numbers changed in a lesson
 # What a page looks at besides its run. A window is kept only where its words come from an embedded text.
-LOOKS = ("network", "window", "target", "step_size", "wires", "lesson")
+LOOKS = ("network", "window", "target", "step_size", "wires", "lesson", "set")
+_OF_LESSONS = ("lesson", "set")  # these tell nothing of a text
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,10 @@ class Address:
 
 
 def write(address: Address) -> str:
-    """The query of an address, without the question mark; of an own text only the view."""
+    """The query of an address, without the question mark; beside an own text only the view and its lesson."""
     if address.settings.own:
-        return urlencode({"view": address.view})
+        kept = {name: address.looks[name] for name in _OF_LESSONS if address.looks.get(name)}
+        return urlencode({"view": address.view} | kept)
     values: dict[str, str] = {"view": address.view}
     for name, value in to_plain(address.settings).items():
         values[name] = str(int(value)) if isinstance(value, bool) else f"{value}"
@@ -58,9 +62,27 @@ def read(query: Mapping[str, str], limits: Limits) -> Address:
         raise InputError("a text of one's own is never in an address: paste it again, or choose a sample")
     looks = {name: query[name] for name in LOOKS if name in query}
     for name, value in looks.items():
-        if len(value) > _TEXT:
-            raise InputError(f"{name} of {len(value)} characters in the address: expected at most {_TEXT}")
+        longest = _SET if name == "set" else _TEXT
+        if len(value) > longest:
+            raise InputError(f"{name} of {len(value)} characters in the address: expected at most {longest}")
     return Address(view, from_plain(query), step, _changes(query.get("then", ""), step), looks)
+
+
+def salvage(query: Mapping[str, str]) -> Address:
+    """What is left of an address that cannot be restored: its view, and its lesson as published."""
+    view, lesson = query.get("view", ""), query.get("lesson", "")
+    looks = {"lesson": lesson} if len(lesson) <= _TEXT else {}
+    return Address(view if view in VIEWS else "train", looks=looks)
+
+
+def write_set(changes: Mapping[str, float | str]) -> str:
+    """Numbers changed in a lesson as an address has them: `H[0][1]=0.3;window[1]=dog`."""
+    return ";".join(f"{place}={str(value).removesuffix('.0')}" for place, value in changes.items())
+
+
+def read_set(text: str) -> dict[str, float | str]:
+    """What `write_set` wrote, by place. `InputError` for what is no change; whether it makes sense the lesson says."""
+    return dict(parse_changes([part for part in text.split(";") if part.strip()]))
 
 
 def _changes(text: str, step: int) -> tuple[Change, ...]:

@@ -13,7 +13,6 @@ from nicegui import Client, app, ui
 
 from neuralgram.errors import InputError, NeuralgramError
 from neuralgram.serving.explorer import address as addresses
-from neuralgram.serving.explorer.address import Address
 from neuralgram.serving.explorer.limits import Limits
 from neuralgram.serving.explorer.session import Session
 from neuralgram.serving.explorer.shell import Shell
@@ -61,10 +60,11 @@ def serve(
 
 
 async def _page(client: Client, models: dict[str, TextModel], limits: Limits, sessions: set[Session]) -> None:
+    query = dict(client.request.query_params)
     try:
-        start, problem = addresses.read(dict(client.request.query_params), limits), ""
+        start, problem = addresses.read(query, limits), ""
     except InputError as error:
-        start, problem = Address(), str(error)
+        start, problem = addresses.salvage(query), str(error)
     session = Session(limits, models)
 
     def leave() -> None:

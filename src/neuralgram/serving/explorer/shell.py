@@ -63,7 +63,8 @@ class Shell:
             ui.space()
             ui.button("Tour", on_click=lambda: self.tour(0)).props("flat dense no-caps")
             ui.button("Copy link", on_click=self._share).props("flat dense no-caps")
-            ui.button("Light / dark", on_click=lambda: self._shade(dark)).props("flat dense no-caps")
+            shade = ui.button(icon="contrast", on_click=lambda: self._shade(dark))
+            shade.props('flat dense round aria-label="Light / dark"').tooltip("Light / dark")
         with ui.row().classes("head"):
             tabs = ui.tabs()
             with tabs.props("dense align=left outside-arrows mobile-arrows no-caps").classes("inner"):
@@ -87,7 +88,7 @@ class Shell:
             )
             ui.button("Step", on_click=lambda: self.steps(1)).props("dense no-caps outline")
             self._count = ui.number(value=100, min=1, format="%d").props('dense outlined aria-label="how many steps"')
-            self._count.style("width: 84px")
+            self._count.style("width: 76px")
             ui.button("N steps", on_click=lambda: self.steps(self._count.value)).props("dense no-caps outline")
             ui.button("Rewind", on_click=self.rewind).props("dense no-caps outline")
             pace = ui.select(list(PACES), value="full speed", on_change=lambda e: self._set_pace(e.value))
@@ -241,12 +242,14 @@ class Shell:
             self._written = query
             self._tabs.client.run_javascript(f"explorer.address({json.dumps(query)})")
 
-    def _share(self) -> None:
-        self._tabs.client.run_javascript(
-            f"navigator.clipboard?.writeText(location.origin + location.pathname + '?' + {json.dumps(self._query())})"
-        )
+    async def _share(self) -> None:
+        query = json.dumps(self._query())
+        link = await self._tabs.client.run_javascript(f"return await explorer.copy({query})", timeout=10)
+        if link:  # a page that is not from this machine may not write to the clipboard
+            self.say(f"Copy this link: {link}")
+            return
         own = self.session.settings.own
-        ui.notify("Copied: the view only, your own text stays here" if own else "Copied: it makes this state again")
+        ui.notify("Copied: your own text stays here, the rest is in it" if own else "Copied: it makes this state again")
 
     def tour(self, stop: int) -> None:
         """Show a stop of the tour."""

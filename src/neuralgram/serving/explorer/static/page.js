@@ -63,6 +63,19 @@ window.explorer = {
       this.say(note, `${file.name} is not text in UTF-8. Save it as UTF-8 and choose it again.`);
     }
   },
+  async copy(query) { // the link where it cannot be copied
+    const link = location.origin + location.pathname + (query ? "?" + query : "");
+    try {
+      await navigator.clipboard.writeText(link);
+      return "";
+    } catch {
+      const area = document.body.appendChild(Object.assign(document.createElement("textarea"), { value: link }));
+      area.select();
+      const done = document.execCommand("copy");
+      area.remove();
+      return done ? "" : link;
+    }
+  },
   address(query) {
     history.replaceState(null, "", query ? "?" + query : location.pathname);
   },
