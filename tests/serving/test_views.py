@@ -13,8 +13,10 @@ import pytest
 from neuralgram.errors import InputError
 from neuralgram.neural.reference import nplm_grads
 from neuralgram.sampling import Sampling
+from neuralgram.serving.explorer.charts import Dot, Dots, Kind
 from neuralgram.serving.explorer.decay import Decay
 from neuralgram.serving.explorer.generalise import Animals
+from neuralgram.serving.explorer.labels import Labels, Point
 from neuralgram.serving.explorer.limits import Limits
 from neuralgram.serving.explorer.pulls import alike, along, row_gradients, steps, windows_with
 from neuralgram.serving.explorer.reading import LONGEST, candidates, read
@@ -91,11 +93,55 @@ def test_neighbours_are_those_of_a_plain_loop(metric: str):
         neighbours(C, 7, 5, "near")
 
 
+def test_names_on_a_map_stand_clear_of_each_other_and_of_the_points():
+    rng = np.random.default_rng(2)
+    places = rng.uniform(0.3, 0.7, size=(26, 2))
+    points = [Point(chr(97 + i), float(x), float(y), 10.0) for i, (x, y) in enumerate(places)]
+    chooser = Labels()
+    sides = chooser.place(points)
+
+    def covered(sides: list[str]) -> float:
+        """Square pixels of names on names and on points, box by box."""
+        boxes = []
+        for p, side in zip(points, sides, strict=True):
+            dx, dy = {"right": (12.5, 0), "left": (-12.5, 0), "top": (0, -16), "bottom": (0, 16)}[side]
+            x, y = p.x * 480 + dx, (1 - p.y) * 480 + dy
+            boxes.append((x - 3.5, y - 7, x + 3.5, y + 7))
+        dots = [(p.x * 480 - 5, (1 - p.y) * 480 - 5, p.x * 480 + 5, (1 - p.y) * 480 + 5) for p in points]
+        total = 0.0
+        for i, a in enumerate(boxes):
+            for b in boxes[:i] + dots[:i] + dots[i + 1 :]:
+                total += max(0, min(a[2], b[2]) - max(a[0], b[0])) * max(0, min(a[3], b[3]) - max(a[1], b[1]))
+        return total
+
+    assert covered(sides) < covered(["right"] * 26) / 5
+    assert chooser.place(points) == sides  # nothing moves while the points stand still
+    two = [Point("left one", 0.5, 0.5, 10), Point("chosen", 0.53, 0.5, 20)]
+    assert Labels().place(two) == ["left", "right"]
+    small, large = Labels().place([Point("above it", 0.5, 0.5, 10), Point("chosen", 0.5, 0.475, 12)])
+    assert large == "right" != small  # the largest chooses first
+    assert Labels().place([Point("a long name", 0.99, 0.5, 10)]) == ["left"]  # it would stand outside
+
+
+def test_what_is_chosen_is_the_largest_point_of_a_map():
+    kinds = {
+        "word": Kind("#111111", "circle"),
+        "chosen": Kind("#222222", "circle", 20),
+        "food": Kind("#333333", "rect"),
+    }
+    drawn = Dots(kinds).draw([Dot("a", "word", 0.5, 0.25), Dot("b", "chosen", -0.5, 0.0)], (-1, 1))
+    assert [series["name"] for series in drawn] == ["word", "chosen"]  # no food is there
+    assert [series["symbolSize"] for series in drawn] == [10, 20]
+    assert [series["data"][0]["value"] for series in drawn] == [[0.5, 0.25], [-0.5, 0.0]]
+    assert "borderWidth" in drawn[1]["itemStyle"]
+
+
 def test_search_looks_through_the_whole_vocabulary():
     symbols = [f"word{i}" for i in range(5_000)] + ["Needle", "needles", "a needle"]
     assert search(symbols, "needle") == [5000, 5001, 5002]
     assert search(symbols, "absent") == []
     assert search(symbols, "") == []
+    assert len(search(symbols, "WORD")) == 5_000
 
 
 def test_vowels_and_consonants_are_told_apart_on_characters_only():

@@ -11,7 +11,7 @@ import torch
 
 from neuralgram.neural.nplm import NPLM
 from neuralgram.rng import PCG32
-from neuralgram.serving.explorer.drawing import Drawing
+from neuralgram.serving.explorer.drawing import Drawing, inputs_of
 from neuralgram.serving.explorer.five import five_words
 from neuralgram.serving.explorer.inside import Window, traced
 from neuralgram.serving.explorer.markup import Numbers
@@ -92,11 +92,15 @@ def test_what_the_wires_carry_adds_up(shape: dict[str, Any]):
     model = network(shape)
     drawing = drawn(model, Window(WINDOW, TARGET, 0.1))
     sums: dict[str, float] = {}
+    sources: dict[str, set[str]] = {}
     for bundle in bundles(drawing, "flow"):
         assert len(bundle.wires) == bundle.joint.M.size
         for wire in bundle.wires:
             sums[wire.target] = sums.get(wire.target, 0.0) + wire.value
+            sources.setdefault(wire.target, set()).add(wire.source)
             assert wire.share >= 0
+    for key, found in sources.items():
+        assert set(inputs_of(drawing, key)) == found  # what is marked when the number is opened
     state = model.state()
     y = drawing.column("y").into.keys
     scores = np.array([sums[y[v]] for v in range(7)]) + state["out.bias"]

@@ -38,6 +38,11 @@ class Numbers:
         name = f' aria-label="{escape(label)}"' if label else ""
         return f'<button type="button" class="n" data-n="{escape(key)}"{name}></button>'
 
+    def still(self, key: str, value: float, scale: float) -> str:
+        """A number that opens nothing."""
+        self.values[key] = Shown(cell(float(value)), float(np.clip(value / scale, -1, 1)) if scale > 0 else 0.0)
+        return f'<span class="n" data-n="{escape(key)}"></span>'
+
     def text(self, key: str, text: str) -> str:
         """A piece of text that changes, and is no number to open."""
         self.values[key] = Shown(text)

@@ -70,10 +70,17 @@ def _drawn(wire: Wire) -> list[str | float]:
 class Chart:
     """A chart with a sentence below it that says the same in words."""
 
-    def __init__(self, options: Options, y_name: str = "", *, on_point: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        y_name: str = "",
+        *,
+        shape: str = "chart",
+        on_point: Callable[[str], None] | None = None,
+    ) -> None:
         if y_name:
             ui.label(y_name).classes("hint")
-        self.element = ui.echart(options, renderer="svg").classes("chart").props('role="img"')
+        self.element = ui.echart(options, renderer="svg").classes(shape).props('role="img"')
         self.caption = ui.label().classes("hint")
         if on_point is not None:
             self.element.on_point_click(lambda event: on_point(str(event.name)))
@@ -123,6 +130,6 @@ def say(text: str, *, hint: bool = False) -> ui.label:
 
 def swatch(colour: str, text: str) -> None:
     """A legend entry."""
-    with ui.row().classes("items-center").style("gap: 0"):
+    with ui.row().classes("mid").style("gap: 0"):
         ui.element("span").classes("swatch").style(f"background: {colour}")
         ui.label(text).classes("hint")

@@ -82,21 +82,24 @@ def procrustes(source: Floats, target: Floats) -> Floats:
     return np.asarray(left @ right, np.float64)
 
 
-def neighbours(C: Floats, token: int, count: int = 8, metric: str = "cosine") -> list[Neighbour]:
-    """The tokens nearest to `token` in all m dimensions, nearest first; ties in id order."""
+def nearness(C: Floats, token: int, metric: str) -> Floats:
+    """How near every token is to `token` in all m dimensions, [V]: its cosine, or its Euclidean distance."""
     if metric not in METRICS:
         raise InputError(f"metric {metric!r}: expected one of {', '.join(METRICS)}")
     if metric == "cosine":
         lengths = np.linalg.norm(C, axis=1)
-        values = (C @ C[token]) / np.where(lengths * lengths[token] > 0, lengths * lengths[token], 1.0)
-        order = np.argsort(-values, kind="stable")
-    else:
-        values = np.linalg.norm(C - C[token], axis=1)
-        order = np.argsort(values, kind="stable")
+        return np.asarray((C @ C[token]) / np.where(lengths * lengths[token] > 0, lengths * lengths[token], 1.0))
+    return np.asarray(np.linalg.norm(C - C[token], axis=1))
+
+
+def neighbours(C: Floats, token: int, count: int = 8, metric: str = "cosine") -> list[Neighbour]:
+    """The tokens nearest to `token` in all m dimensions, nearest first; ties in id order."""
+    values = nearness(C, token, metric)
+    order = np.argsort(-values if metric == "cosine" else values, kind="stable")
     return [Neighbour(int(i), float(values[i])) for i in order if i != token][:count]
 
 
-def search(symbols: Sequence[str], text: str, most: int = 20) -> list[int]:
+def search(symbols: Sequence[str], text: str) -> list[int]:
     """Tokens whose symbol is, starts with, or contains `text`, in that order; the whole vocabulary is searched."""
     wanted = text.casefold()
     if not wanted:
@@ -106,7 +109,7 @@ def search(symbols: Sequence[str], text: str, most: int = 20) -> list[int]:
         for i, s in enumerate(symbol.casefold() for symbol in symbols)
         if wanted in s
     ]
-    return [i for _, i in sorted(ranked)[:most]]
+    return [i for _, i in sorted(ranked)]
 
 
 def by_character(symbols: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from nicegui import ui
 
 from neuralgram.serving.explorer import charts
+from neuralgram.serving.explorer.charts import Dot, Dots, Kind
 from neuralgram.serving.explorer.generalise import Animals, Bars, Pull
 from neuralgram.serving.explorer.markup import Numbers
 from neuralgram.serving.explorer.parts import Chart, Live, heading, say, swatch
@@ -18,6 +19,11 @@ from neuralgram.serving.explorer.texts import Ready
 from neuralgram.text.samples.animals import GRAZERS, HUNTERS
 
 _ROWS = 8
+_KINDS = {
+    "hunters": Kind(charts.RED, "triangle", 12),
+    "grazers": Kind(charts.GREEN, "diamond", 12),
+    "the sheep": Kind(charts.BLUE, "circle", 20),
+}
 
 
 class Why:
@@ -28,6 +34,7 @@ class Why:
         self._page: Animals | None = None
         self._of: tuple[Ready, int, int] | None = None
         self._animal = "sheep"
+        self._dots = Dots(_KINDS)
         heading("Why it generalises")
         say(
             "In this text the cat, the dog and the fox hunt and eat fish and meat; the cow and the goat graze and eat "
@@ -43,30 +50,35 @@ class Why:
 
     def _parts(self) -> None:
         with ui.element("div").classes("two"):
-            with ui.element("section").classes("card"):
-                with ui.row().classes("items-center"):
-                    ui.label("the")
-                    menu = ui.select([*HUNTERS, *GRAZERS], value="sheep", on_change=lambda e: self._other(e.value))
-                    menu.props('outlined dense options-dense aria-label="animal"')
-                    ui.label("ate the …")
-                with ui.row():
-                    swatch(charts.RED, "4-gram, backing off")
-                    swatch(charts.BLUE, "network")
-                self._bars = Live()
-                self._said = say("").props('role="status"')
-            with ui.element("section").classes("card"):
-                ui.html("The sheep's vector on its way", tag="h3", sanitize=True)
-                self._map = Chart(charts.scatter(), "the plane in which the animals differ most")
+            with ui.column().classes("stack"):
+                self._distributions()
+                with ui.element("section").classes("card"):
+                    self._chart = Chart(charts.lines("updates"), "distance from the sheep, in all dimensions")
+            with ui.column().classes("stack"):
+                with ui.element("section").classes("card"):
+                    ui.html("The sheep's vector on its way", tag="h3", sanitize=True)
+                    self._map = Chart(charts.scatter(), "the plane in which the animals differ most", shape="map small")
+                with ui.element("section").classes("card"):
+                    ui.html("Which windows pulled it there", tag="h3", sanitize=True)
+                    say(
+                        "Every training window that holds the sheep moves its vector against the gradient of its loss. "
+                        "A window in which a cow would do as well asks the same of both vectors: that is why words "
+                        "that are used alike become alike."
+                    )
+                    self._pulls = Live()
+
+    def _distributions(self) -> None:
         with ui.element("section").classes("card"):
-            self._chart = Chart(charts.lines("updates"), "distance from the sheep, in all dimensions")
-        with ui.element("section").classes("card"):
-            ui.html("Which windows pulled it there", tag="h3", sanitize=True)
-            say(
-                "Every training window that holds the sheep moves its vector against the gradient of its loss. A "
-                "window in which a cow would do as well asks the same of both vectors: that is why words that are used "
-                "alike become alike."
-            )
-            self._pulls = Live()
+            with ui.row().classes("mid"):
+                ui.label("the")
+                menu = ui.select([*HUNTERS, *GRAZERS], value="sheep", on_change=lambda e: self._other(e.value))
+                menu.props('outlined dense options-dense aria-label="animal"')
+                ui.label("ate the …")
+            with ui.row():
+                swatch(charts.RED, "4-gram, backing off")
+                swatch(charts.BLUE, "network")
+            self._bars = Live()
+            self._said = say("").props('role="status"')
 
     async def _take(self) -> None:
         await self.shell.working("making the network …", lambda: self.shell.session.take(DEFAULTS["animals"]))
@@ -127,14 +139,10 @@ class Why:
         if not shots:
             return
         seen = page.way(shots)
-        groups = [
-            (name, [n for n in kind if n != "sheep"]) for name, kind in (("hunters", HUNTERS), ("grazers", GRAZERS))
-        ]
-        looks = {"hunters": (charts.RED, "triangle"), "grazers": (charts.GREEN, "diamond")}
-        drawn = [charts.dots(g, [(n, *seen.places[n]) for n in names], *looks[g]) for g, names in groups]
-        drawn.append(charts.dots("the sheep", [("sheep", *seen.places["sheep"])], charts.BLUE, "pin"))
-        drawn.append(charts.line("its way", seen.path.tolist(), charts.BLUE, "dotted") | {"showSymbol": False})
+        kinds = dict.fromkeys(HUNTERS, "hunters") | dict.fromkeys(GRAZERS, "grazers") | {"sheep": "the sheep"}
         reach = 1.15 * max(0.1, float(np.abs(seen.path).max()), *(abs(v) for xy in seen.places.values() for v in xy))
+        drawn = self._dots.draw([Dot(name, kinds[name], x, y) for name, (x, y) in seen.places.items()], (-reach, reach))
+        drawn.append(charts.line("its way", seen.path.tolist(), charts.BLUE, "dotted") | {"symbol": "none"})
         axes = {"min": -reach, "max": reach}
         words = f"The sheep began {page.distances[0].grazers:.2f} from cow and goat, in all dimensions."
         self._map.show(drawn, words, xAxis=axes, yAxis=axes)

@@ -60,7 +60,7 @@ class Inside:
         self._look_up()
 
     def _choices(self) -> None:
-        with ui.element("div").classes("card"), ui.row().classes("items-end"):
+        with ui.element("div").classes("card"), ui.row().classes("mid"):
             names = self.shell.session.networks()
             self._network = ui.select(names, value=self._name if self._name in names else FIVE, label="network")
             self._network.props("outlined dense options-dense").style("min-width: 150px")
@@ -78,7 +78,7 @@ class Inside:
     def _path(self) -> None:
         with ui.element("section").classes("card").props('aria-label="step by step"'):
             ui.html("One update, step by step", tag="h3", sanitize=True)
-            with ui.row().classes("items-center"):
+            with ui.row().classes("mid"):
                 ui.button("Back", on_click=lambda: self._go(-1)).props("dense no-caps outline")
                 ui.button("Next", on_click=lambda: self._go(1)).props("dense no-caps unelevated")
                 self._slow = ui.switch("slow motion", on_change=lambda e: self._timer_on(e.value))
@@ -250,7 +250,7 @@ class Inside:
         if stop.name in ("every gradient", "before → after"):
             checks = difference_section(made.check(*self._checked(made)))
             html += section_html(checks, numbers, "check|0", level=4)
-        self._stop.show(html, numbers, open_key=self._open)
+        self._stop.show(f'<div class="flow">{html}</div>', numbers, open_key=self._open)
 
     def _checked(self, made: Trace) -> list[str]:
         """Parameters whose gradients are checked: one of each kind."""

@@ -11,14 +11,16 @@ from neuralgram.errors import NeuralgramError
 from neuralgram.sampling import Sampling
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.markup import Numbers, Shown, word
-from neuralgram.serving.explorer.parts import Live, heading, offer, say, swatch
+from neuralgram.serving.explorer.parts import Chart, Live, heading, offer, say, swatch
 from neuralgram.serving.explorer.reading import LONGEST, Candidate, Reading, candidates, read
 from neuralgram.serving.explorer.session import TRAINING
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.vectors import by_character
+from neuralgram.text.visible import visible
 from neuralgram.textmodel import TextModel
 
 _TABLE = 60  # tokens in the table of surprisals
+_CURVES = ((charts.BLUE, "solid"), (charts.RED, "dashed"), (charts.GREEN, "dotted"))
 _WRITTEN = 4_000  # characters of a text that goes on being written
 
 
@@ -34,21 +36,28 @@ class ReadWrite:
         self._drawn = 0
         heading("Read and write")
         say("The darker a token, the more it surprised the model: surprisal is −log P. Choose one to go on from there.")
-        with ui.row().classes("items-end"):
-            self._menu = ui.select([TRAINING], value=TRAINING, label="model", on_change=lambda e: self._other(e.value))
-            self._menu.props("outlined dense options-dense").style("min-width: 150px")
-            self._by = ui.select(["network"], value="network", label="colour by", on_change=self.refresh)
-            self._by.props("outlined dense options-dense").style("min-width: 130px")
-        self._text = ui.textarea("text to read", on_change=self.refresh)
-        self._text.props(f"outlined dense autogrow maxlength={LONGEST} debounce=300").style("width: 100%")
-        self._error = ui.label().props('role="alert"')
         with ui.element("div").classes("two"):
-            with ui.element("section").classes("card"):
-                self._said = say("").props('role="status"')
-                self._tokens = Live(self._from_token)
-                with ui.expansion("The surprisals as a table").style("width: 100%"):
-                    self._table = Live()
+            self._reader()
             self._writing()
+
+    def _reader(self) -> None:
+        with ui.element("section").classes("card"):
+            with ui.row():
+                self._menu = ui.select(
+                    [TRAINING], value=TRAINING, label="model", on_change=lambda e: self._other(e.value)
+                )
+                self._menu.props("outlined dense options-dense").style("min-width: 150px")
+                self._by = ui.select(["network"], value="network", label="colour by", on_change=self.refresh)
+                self._by.props("outlined dense options-dense").style("min-width: 130px")
+            self._text = ui.textarea("text to read", on_change=self.refresh)
+            self._text.props(f"outlined dense autogrow maxlength={LONGEST} debounce=300")
+            self._text.style("width: 100%; margin: 8px 0")
+            self._error = ui.label().props('role="alert"')
+            self._tokens = Live(self._from_token)
+            self._said = say("").props('role="status"')
+            self._chart = Chart(charts.tokens(), "surprisal in nats, token by token", shape="chart low")
+            with ui.expansion("The surprisals as a table").style("width: 100%"):
+                self._table = Live()
 
     def _writing(self) -> None:
         with ui.element("section").classes("card"):
@@ -149,6 +158,7 @@ class ReadWrite:
             self._said.set_text("")
             for shown in (self._tokens, self._table, self._bars):  # what stands there is of another text or model
                 shown.show("")
+            self._chart.show([], "Nothing can be read.", xAxis={"data": []})
             return
         self._show_reading(self._reading, model, text)
         self._show_bars(bars)
@@ -197,7 +207,27 @@ class ReadWrite:
             if reading.scored
             else "Nothing to score yet: type a few more tokens than the window holds."
         )
+        self._show_chart(reading)
         self._show_table(reading)
+
+    def _show_chart(self, reading: Reading) -> None:
+        """A curve a model, over the last tokens that have a surprisal."""
+        tokens = [token for token in reading.tokens if None not in token.losses][-_TABLE:]
+        series = []
+        for i, name in enumerate(reading.names):
+            points = [(at, token.losses[i] or 0.0) for at, token in enumerate(tokens)]
+            series.append(charts.line(name, points, *_CURVES[i]) | {"symbol": charts.SHAPES[i], "symbolSize": 6})
+        worst = (
+            [max(tokens, key=lambda token: token.losses[i] or 0.0) for i in range(len(reading.names))] if tokens else []
+        )
+        said = [
+            f"{name} at “{visible(token.symbol)}” ({token.losses[i]:.2f})"
+            for i, (name, token) in enumerate(zip(reading.names, worst, strict=False))
+        ]
+        caption = (
+            f"The greatest surprise of each, in nats: {', '.join(said)}." if said else "No token has a surprisal yet."
+        )
+        self._chart.show(series, caption, xAxis={"data": [visible(token.symbol) for token in tokens]})
 
     def _show_table(self, reading: Reading) -> None:
         numbers = Numbers()

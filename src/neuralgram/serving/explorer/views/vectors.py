@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from nicegui import ui
 
 from neuralgram.errors import NeuralgramError
 from neuralgram.serving.explorer import charts
-from neuralgram.serving.explorer.charts import Options
+from neuralgram.serving.explorer.charts import Dot, Dots, Kind
 from neuralgram.serving.explorer.markup import Numbers, word
 from neuralgram.serving.explorer.parts import Chart, Live, heading, offer, say
 from neuralgram.serving.explorer.session import TRAINING
@@ -23,6 +22,7 @@ from neuralgram.serving.explorer.vectors import (
     Map,
     by_character,
     kind_of,
+    nearness,
     neighbours,
     search,
     to_tsv,
@@ -31,16 +31,19 @@ from neuralgram.text.samples.animals import GRAZERS, HUNTERS
 from neuralgram.text.visible import visible
 from neuralgram.textmodel import TextModel
 
+_NEAR = 10  # neighbours in the list
+_FOUND = 20  # tokens found that are listed
+_NUMBERS = 32  # of a row of C that are shown
 _DRAWN = 120  # tokens on the map, the most frequent and those searched for
 _KINDS = {
-    "vowel": (charts.RED, "triangle"),
-    "consonant": (charts.BLUE, "circle"),
-    "other": (charts.GREY, "rect"),
-    "hunters": (charts.RED, "triangle"),
-    "grazers": (charts.GREEN, "diamond"),
-    "food": (charts.PURPLE, "rect"),
-    "word": (charts.BLUE, "circle"),
-    "chosen": (charts.ORANGE, "pin"),
+    "vowel": Kind(charts.RED, "triangle"),
+    "consonant": Kind(charts.BLUE, "circle"),
+    "other": Kind(charts.GREY, "rect"),
+    "hunters": Kind(charts.RED, "triangle"),
+    "grazers": Kind(charts.GREEN, "diamond"),
+    "food": Kind(charts.PURPLE, "rect"),
+    "word": Kind(charts.BLUE, "circle"),
+    "chosen": Kind(charts.ORANGE, "circle", 20),
 }
 
 
@@ -49,7 +52,7 @@ class Vectors:
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
-        self._map = Map()
+        self._map, self._dots = Map(), Dots(_KINDS)
         self._name = TRAINING
         self._chosen: int | None = None
         self._found: list[int] = []
@@ -59,7 +62,7 @@ class Vectors:
             "Every token has one row of C, used wherever it stands. On the map lies the plane in which they differ "
             "most; each frame is turned to lie on the one before, so that what moves is the vectors and not the view."
         )
-        with ui.row().classes("items-end"):
+        with ui.row().classes("mid"):
             names = shell.session.networks()
             self._menu = ui.select(names, value=TRAINING, label="network", on_change=lambda e: self._other(e.value))
             self._menu.props("outlined dense options-dense").style("min-width: 150px")
@@ -68,10 +71,9 @@ class Vectors:
             self._metric.props("outlined dense options-dense").style("min-width: 120px")
             ui.button("Download as TSV", on_click=self._download).props("no-caps dense outline")
         self._answer = ui.label().classes("hint").props('role="status"')
-        with ui.element("div").classes("two"):
+        with ui.element("div").classes("two broad"):
             with ui.element("section").classes("card"):
-                self._chart = Chart(charts.scatter(), on_point=self._pick)
-                self._chart.element.style("height: 460px")
+                self._chart = Chart(charts.scatter(), shape="map", on_point=self._pick)
             with ui.element("section").classes("card"):
                 self._near = Live(self._open)
                 self._hits = Live(self._open)
@@ -93,13 +95,14 @@ class Vectors:
             self._found = []
             self._answer.set_text("")
         else:
-            self._found = search(_symbols(model), text)
-            total = model.model.vocab_size
-            many = len(self._found)
-            said = f"{many} tokens contain “{text}”" if many else f"nothing contains “{text}”"
-            self._answer.set_text(f"{said} (all {total:,} tokens were searched)")
-            if many:
-                self._chosen = self._found[0]
+            found = search(_symbols(model), text)
+            self._found = found[:_FOUND]
+            many = f"{len(found):,} tokens contain" if len(found) > 1 else "1 token contains"
+            first = f", the first {_FOUND} are listed" if len(found) > _FOUND else ""
+            said = f"{many} “{text}”{first}" if found else f"nothing contains “{text}”"
+            self._answer.set_text(f"{said} (all {model.model.vocab_size:,} tokens were searched)")
+            if found:
+                self._chosen = found[0]
         self.refresh()
 
     def _pick(self, name: str) -> None:
@@ -140,21 +143,18 @@ class Vectors:
         ids = sorted({*range(min(_DRAWN, len(C))), *self._found, *([self._chosen] if self._chosen is not None else [])})
         frame = self._map.frame(C, ids)
         chosen = self._chosen if self._chosen is not None else _first(model)
-        near = neighbours(C, chosen, 8, self._metric.value)
         self._draw(model, frame, chosen, C.shape[1])
-        self._list(model, chosen, [(n.id, n.value) for n in near])
+        self._list(model, C, chosen)
 
     def _draw(self, model: TextModel, frame: Frame, chosen: int, width: int) -> None:
-        groups: dict[str, list[tuple[str, float, float]]] = {}
         kinds = _kinds(model)
+        points = []
         for token, (x, y) in zip(frame.ids, frame.xy, strict=True):
-            kind = "chosen" if token == chosen else kinds(model.symbol(token))
-            groups.setdefault(kind, []).append((visible(model.symbol(token)), round(float(x), 4), round(float(y), 4)))
-        series: list[Options] = [
-            charts.dots(name, groups.get(name, []), *_KINDS[name]) for name in _KINDS if name in groups
-        ]
+            symbol = model.symbol(token)
+            points.append(Dot(visible(symbol), "chosen" if token == chosen else kinds(symbol), float(x), float(y)))
         reach = 1.12 * max(0.1, float(abs(frame.xy).max(initial=0.0)))
-        axes = {"min": -reach, "max": reach * 1.15}
+        series = self._dots.draw(points, (-reach, reach))
+        axes = {"min": -reach, "max": reach}
         m = model.model
         caption = (
             f"{len(frame.ids)} of {m.vocab_size:,} tokens; the plane shows {frame.share:.0%} of how their {width} "
@@ -162,17 +162,27 @@ class Vectors:
         )
         self._chart.show(series, caption, xAxis=axes, yAxis=axes)
 
-    def _list(self, model: TextModel, chosen: int, near: list[tuple[int, float]]) -> None:
+    def _list(self, model: TextModel, C: Floats, chosen: int) -> None:
+        """The chosen token's row, and its neighbours with both measures; the one chosen orders them."""
         numbers = Numbers()
-        title = "likeness (cosine)" if self._metric.value == "cosine" else "distance"
+        largest = float(np.abs(C).max(initial=0.0))
+        shown = C[chosen][:_NUMBERS]
+        row = "".join(numbers.still(f"row|{k}", float(value), largest) for k, value in enumerate(shown))
+        more = f'<span class="hint"> +{len(C[chosen]) - len(shown)}</span>' if len(C[chosen]) > len(shown) else ""
+        values = {metric: nearness(C, chosen, metric) for metric in METRICS}
+        nearest = [n.id for n in neighbours(C, chosen, _NEAR, self._metric.value)]
         rows = "".join(
-            f"<tr><td><button type=button class=t data-n='near|{i}'>{word(model.symbol(i))}</button></td>"
-            f"<td>{numbers.text(f'value|{place}', f'{value:.3f}')}</td></tr>"
-            for place, (i, value) in enumerate(near)
+            f"<tr><th scope=row><button type=button class=t data-n='near|{i}'>{word(model.symbol(i))}</button></th>"
+            + "".join(f"<td>{numbers.text(f'{m}|{place}', f'{values[m][i]:.3f}')}</td>" for m in METRICS)
+            + "</tr>"
+            for place, i in enumerate(nearest)
         )
         self._near.show(
-            f"<h3>Nearest to {word(model.symbol(chosen))}</h3><p class=hint>in all dimensions, not on the map</p>"
-            f"<table><tr><th scope=col>token</th><th scope=col>{escape(title)}</th></tr>{rows}</table>",
+            f"<h3>{word(model.symbol(chosen))}</h3><p class=hint>its row of C</p><div class=rowof>{row}{more}</div>"
+            f"<h3>Nearest to {word(model.symbol(chosen))}</h3><p class=hint>in all {C.shape[1]} dimensions, not on the "
+            "map: cosine is 1 for the same direction, distance 0 for the same place</p>"
+            f"<table><tr><th scope=col>token</th><th scope=col>cosine</th><th scope=col>distance</th></tr>{rows}"
+            "</table>",
             numbers,
         )
         hits = "".join(
