@@ -142,6 +142,14 @@ def test_without_clusters_it_is_the_softmax():
     np.testing.assert_allclose(net.log_probs([[1, 2]]), plain.log_probs([[1, 2]]), rtol=1e-12)
 
 
+def test_one_cutoff_need_not_be_a_list():
+    net = NPLM(V, 2, 3, 4, head="adaptive", head_options={"cutoffs": 3}, head_counts=COUNTS)
+    assert net.out.clusters == [slice(0, 3), slice(3, V)]
+    for wrong in (V, 0, 2.5):
+        with pytest.raises(InputError, match="expected rising ranks"):
+            NPLM(V, 2, 3, 4, head="adaptive", head_options={"cutoffs": wrong}, head_counts=COUNTS)
+
+
 def test_default_cutoffs():
     assert default_cutoffs(1) == []
     assert default_cutoffs(8) == [2, 4]

@@ -54,6 +54,8 @@ class AdaptiveHead(Head):
         check_options("adaptive", inputs.options, ("cutoffs",))
         V = inputs.vocab_size
         cutoffs = inputs.options.get("cutoffs", default_cutoffs(V))
+        if not isinstance(cutoffs, list | tuple):  # as --head-option gives it: one number, one cluster
+            cutoffs = [cutoffs]
         edges = [0, *cutoffs, V]
         if not all(isinstance(edge, int) for edge in edges) or any(low >= high for low, high in pairwise(edges)):
             raise InputError(f"cutoffs {cutoffs}: expected rising ranks from 1 to {V - 1}")
