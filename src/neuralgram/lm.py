@@ -39,6 +39,11 @@ class LanguageModel(ABC):
     def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
         """−log P(target | context) in nats, float64 [B], exact; `contexts` [B, c], `targets` [B]."""
 
+    @property
+    def called(self) -> str:
+        """What a message calls it: the estimator's name, or the kind of model."""
+        return str(getattr(self, "smoothing", None) or getattr(self, "kind", None) or type(self).__name__)
+
     def __repr__(self) -> str:
         made = hasattr(self, "vocab_size") and hasattr(self, "context")  # not so in an error on the way
         return line(self) if made else f"<{type(self).__name__}, unfinished>"

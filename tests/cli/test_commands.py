@@ -193,6 +193,14 @@ def test_info_on_a_text_shows_the_health_of_a_network(run, network, counts, text
         (["train", "nplm", "{text}", "--out", "{new}", "--tokenizer", "letters"], "unknown tokenizer 'letters'"),
         (["train", "nplm", "{text}", "--out", "{new}", "--split", "0.9,0.3"], "add up to 1.2"),
         (["train", "nplm", "{text}", "--out", "{new}", "--lr", "-1"], "lr -1"),
+        (["train", "ngram", "{text}", "--out", "{new}", "--split", "1,0,0"], "for all of it write rest or 1.0"),
+        (["train", "nplm", "{text}", "--out", "{new}", "--head-option", "=3"], "'=3': expected a name and a number"),
+        (["mix", "{network}", "--out", "{new}", "--uniform", "--weights", "1,0", "--part", "valid"], "with --valid"),
+        (["neighbors", "{counts}", "a"], "modified-kneser-ney has no vectors"),
+        (
+            ["trace", "{counts}", "the", "--target", "a", "--lr", "1"],
+            "modified-kneser-ney is counted, and makes no step",
+        ),
         (["train", "ngram", "{text}", "--out", "{new}", "--smoothing", "good"], "smoothing 'good'"),
         (["train", "ngram", "{text}", "--out", "{new}", "--order", "0"], "order 0"),
         (["eval", "{network}"], "expected at least one MODEL"),
@@ -205,9 +213,9 @@ def test_info_on_a_text_shows_the_health_of_a_network(run, network, counts, text
         (["nonsense"], "No such command 'nonsense'"),
     ],
 )
-def test_bad_input_is_one_line_and_two(run, network, text, tmp_path, arguments, message):
+def test_bad_input_is_one_line_and_two(run, network, counts, text, tmp_path, arguments, message):
     new = tmp_path / "new"
-    filled = [argument.format(network=network, text=text, new=new) for argument in arguments]
+    filled = [argument.format(network=network, counts=counts, text=text, new=new) for argument in arguments]
     code, _, err = run(*filled)
     last = err.strip().splitlines()[-1]
     assert code == 2
@@ -283,3 +291,10 @@ def test_a_text_too_short_to_be_split_is_counted_whole(run, tmp_path, smoothing)
     np.testing.assert_allclose(np.exp(model.log_probs([[0], [1], [2]])).sum(1), 1, atol=1e-12)
     code, _, err = run(*how, "--overwrite", "--split", "0.5,0.5")
     assert (code, "leaves the" in err) == (2, True)
+
+
+def test_a_list_of_numbers_is_an_option_of_a_head(run, text, tmp_path):
+    how = ("--head", "adaptive", "--head-option", "cutoffs=4,9", "--tokenizer", "chars")
+    code, _, err = run("train", "nplm", text, "--out", tmp_path / "m", *STEPS, *how)
+    assert code == 0, err
+    assert ng.load(tmp_path / "m").model.settings.head_options == {"cutoffs": [4, 9]}

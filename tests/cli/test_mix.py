@@ -137,7 +137,7 @@ def test_a_mixture_can_be_mixed_again(run, folder, tmp_path):
         (["words", "--weights", "0.5,0.5"], "different tokenizers"),
         (["lines", "--weights", "0.5,0.5"], "boundary 'document'"),
         (["three"], "give it with --valid"),
-        (["three", "--weights", "0.5,0.4,0.1"], "3 numbers, expected 2"),
+        (["three", "--weights", "0.5,0.4,0.1"], "expected 2 numbers, one a part, not 3"),
         (["three", "--weights", "0.5,x"], "such as 0.5,0.5"),
         (["three", "--weights", "0.9,0.9"], "summing to 1"),
         (["three", "--weights", "binned", "--valid", "{text}"], "give it with --train"),

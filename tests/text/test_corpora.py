@@ -329,7 +329,7 @@ def test_fractions_lose_no_token(total: int, first: int) -> None:
 @pytest.mark.parametrize(
     ("text", "how", "message"),
     [
-        ("", {}, "the text has 1 documents and no token: expected some text"),
+        ("", {}, "the text holds no token: expected at least one"),
         ("\n\n", {"boundary": "line"}, "no token"),
         ("  \n", {"tokenizer": "words"}, "no token"),
         ("a\nb\nc\nd\ne\n", {"boundary": "line", "split": "0.9,0.05,0.05"}, "of 5 lines leaves the test part empty"),

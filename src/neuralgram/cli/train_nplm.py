@@ -26,15 +26,15 @@ def _sizes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) 
 
 
 def _options(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, Any] | None:
-    """`samples=256` → {"samples": 256}; a list is written cutoffs=[2000,8000]."""
+    """`samples=256` → {"samples": 256}; several numbers, as in `cutoffs=2000,8000`, are a list."""
     options = {}
     for word in values:
-        name, equals, value = word.partition("=")
+        name, _, value = word.partition("=")
         try:
-            options[name] = json.loads(value)
+            options[name] = json.loads(f"[{value}]" if "," in value and not value.startswith("[") else value)
         except ValueError:
-            equals = ""
-        if not equals:
+            name = ""
+        if not name:
             raise click.BadParameter(f"{word!r}: expected a name and a number, such as samples=256") from None
     return options or None
 
@@ -49,7 +49,14 @@ def _options(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str
 @click.option("--activation", type=click.Choice(["tanh", "relu", "sigmoid", "identity"]), help="[tanh]")
 @click.option("--tie/--no-tie", default=None, help="Output vectors are the input vectors. [auto]")
 @click.option("--head", help="The output layer: softmax, adaptive, tree, sampled, nce, mos. [softmax]")
-@click.option("--head-option", "head_options", callback=_options, multiple=True, help="Of the head, as samples=256.")
+@click.option(
+    "--head-option",
+    "head_options",
+    callback=_options,
+    multiple=True,
+    help="Of the head, as samples=256: softmax has smoothing; sampled samples, power, smoothing; nce samples, power; "
+    "adaptive cutoffs; mos components.",
+)
 @click.option("--dropout", type=float, help="Of hidden units, while training. [auto]")
 @click.option("--dropout-input", type=float, help="Of the vectors' entries, while training. [auto]")
 @click.option("--epochs", type=float, help="At most so many passes. [auto]")

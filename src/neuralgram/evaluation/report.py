@@ -147,6 +147,8 @@ def shown(difference: Difference | None, better: bool) -> str:
     """A difference with its interval, and whether it is one."""
     if difference is None:
         return "first"
+    if math.isinf(difference.nats):
+        return "+inf: gives a token no probability"
     verdict = "" if better else " (undecided)"
     return f"{difference.nats:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]{verdict}"
 

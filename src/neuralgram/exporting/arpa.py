@@ -16,7 +16,8 @@ def to_arpa(model: TextModel, path: Path) -> None:
     Raises `InputError` where the model is no back-off table: a network, a mixture, add-k have no such file.
     """
     if not isinstance(model.model, BackoffModel):
-        kind = getattr(model.model, "smoothing", type(model.model).__name__)
-        raise InputError(f"{kind} has no ARPA file: expected a back-off table (kneser-ney or modified-kneser-ney)")
+        raise InputError(
+            f"{model.model.called} has no ARPA file: expected a back-off table (kneser-ney or modified-kneser-ney)"
+        )
     symbols = model.tokenizer.symbols() + ([END] if model.boundary_id is not None else [])
     write_arpa(model.model, symbols, path, unknown=model.tokenizer.unknown)

@@ -184,7 +184,7 @@ class _Builder:
                 texts[name] = stage(documents, reader, self.boundary, writer)
             if texts[name].tokens == 0:
                 called = "the text" if len(files) == 1 else f"the {name} text"
-                raise TextError(f"{called} has {texts[name].documents} documents and no token: expected some text")
+                raise TextError(f"{called} holds no token: expected at least one; is it the right file, and not empty?")
         return texts
 
     def _parts(self, texts: dict[str, Staged], **how: Any) -> dict[str, Part]:

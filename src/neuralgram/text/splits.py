@@ -39,6 +39,8 @@ class Split:
             raise InputError(f"split {self}: expected sizes of 0 or more")
         if self.fractions and sum(given) > 1 + 1e-9:
             raise InputError(f"split {self}: the fractions add up to {sum(given):g}: expected at most 1")
+        if self.sizes[0] == 1 and not self.fractions and None not in self.sizes and not any(self.sizes[1:]):
+            raise InputError(f"split {self}: these are counts, one unit to train on; for all of it write {REST} or 1.0")
         if self.sizes[0] == 0:
             raise InputError(f"split {self}: expected a training part, the first, above 0")
 

@@ -43,7 +43,14 @@ def trace(
     wanted = _target(model, lm, target)
     if lr is not None and wanted is None:
         raise InputError(f"learning rate {lr} without a target: a step needs the token that came next (--target)")
+    if lr is not None and not _learns(lm):
+        raise InputError(f"learning rate {lr}: {lm.called} is counted, and makes no step; leave it out")
     return _trace(lm, ids, _Naming(name, row_of), wanted, _Choices(lr, top, units))
+
+
+def _learns(lm: LanguageModel) -> bool:
+    """Whether the model, or a part of the mixture, is trained by steps."""
+    return getattr(lm, "kind", "") == "nplm" or any(_learns(part) for part in getattr(lm, "parts", ()))
 
 
 class _Naming(NamedTuple):

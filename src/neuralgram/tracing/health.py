@@ -131,7 +131,7 @@ def health(
     """
     lm = model if isinstance(model, LanguageModel) else model.model
     if getattr(lm, "kind", "") != "nplm":
-        raise InputError(f"a {type(lm).__name__} has no hidden units to look at: expected a network")
+        raise InputError(f"{lm.called} has no hidden units to look at: expected a network")
     view = corpus.windows(lm.context)
     if not len(view):
         raise InputError(f"a text of {len(corpus)} tokens leaves nothing to predict: expected more than {lm.context}")

@@ -48,7 +48,7 @@ def vectors(lm: LanguageModel) -> Floats:
     """C [V, m] in float64; refuses models that have none."""
     state: dict[str, Any] = lm.state() if getattr(lm, "kind", "") == "nplm" else {}  # type: ignore[attr-defined]
     if "emb.weight" not in state:
-        raise InputError(f"a {type(lm).__name__} has no vectors: expected a network")
+        raise InputError(f"{lm.called} has no vectors: expected a network")
     return np.asarray(state["emb.weight"], np.float64)
 
 

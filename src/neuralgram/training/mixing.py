@@ -41,6 +41,8 @@ def mix_models(given: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(
             f"a mixture of {given['models'][0]} alone is that model: give a second MODEL, --uniform or --unseen"
         )
+    if given.get("part") and not given.get("valid"):
+        raise InputError(f"--part {given['part']}: of which text? Give it with --valid")
     models = [load(path) for path in given["models"]]
     _check_same(models)
     parts: list[LanguageModel] = [model.model for model in models]
@@ -101,7 +103,7 @@ def numbers(weights: str | Sequence[float], count: int) -> list[float]:
     except ValueError:
         raise InputError(f"--weights {weights}: expected learned, binned, or numbers such as 0.5,0.5") from None
     if len(given) != count:
-        raise InputError(f"--weights {weights}: {len(given)} numbers, expected {count}, one a part")
+        raise InputError(f"--weights {weights}: expected {count} numbers, one a part, not {len(given)}")
     return given
 
 

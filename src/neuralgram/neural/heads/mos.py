@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from neuralgram.errors import InputError
 from neuralgram.neural import kernels
 from neuralgram.neural.heads.base import HeadInputs
-from neuralgram.neural.heads.explanation import Panel, Quantity, numbers, scored
+from neuralgram.neural.heads.explanation import Panel, Quantity, letters, numbers, scored
 from neuralgram.neural.heads.vectors import VectorHead, check_options
 from neuralgram.neural.initial import small, uniform
 
@@ -41,6 +41,8 @@ class MoSHead(VectorHead):
         self.part_bias = nn.Parameter(torch.zeros(K * width))
         self.gate_weight = nn.Parameter(small(inputs.rng, K, inputs.features))
         self.gate_bias = nn.Parameter(torch.zeros(K))
+        moved, *still = letters(inputs.own, inputs.tied, inputs.shared)
+        self._equation = " + ".join(["y_k = b", f"{moved}_k", *still])
 
     def loss(self, f_BF: Tensor, y_B: Tensor, rng: torch.Generator | None = None) -> Tensor:
         """−log Σ_k π_k P_k(y), with gradients: the exact loss."""
@@ -94,7 +96,7 @@ class MoSHead(VectorHead):
         return (
             Panel("The components' weights", weights, names, "component"),
             Panel("Where each component moves the hidden layer", moved, _units(moved_nK), "unit"),
-            Panel("Each component's scores", (Quantity("y_k", y_VK, "y_k = b + W x + U a_k", columns=names),)),
+            Panel("Each component's scores", (Quantity("y_k", y_VK, self._equation, columns=names),)),
             Panel("The components mixed", mixed),
         )
 
