@@ -143,6 +143,8 @@ def wire_by_keyboard(page: Any) -> None:
     assert page.locator(".wire.lit").count() == 1
     page.keyboard.press("ArrowDown")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "H[1][3]·x[3] = 0.36"
+    page.keyboard.press("Escape")
+    page.get_by_label("the number opened").wait_for(state="hidden")
 
 
 def test_a_state_is_restored_from_its_address(visit: Visit, explorer: str):
@@ -183,10 +185,16 @@ def test_divergence_is_explained_with_one_click_back(visit: Visit, explorer: str
     page.wait_for_url(re.compile("then=30"))
     page.get_by_role("button", name="Play").click()
     page.get_by_text("Training diverged").wait_for()
+    page.get_by_role("tab", name="Vectors").click()  # it is said, and mended, wherever one is
+    page.locator(".state").get_by_text("diverged").wait_for()
     page.get_by_role("button", name=re.compile("^Back to step 30")).click()
     ready(page, 30)
     page.get_by_text("Training diverged").wait_for(state="detached")
+    page.get_by_role("tab", name="Train").click()
     assert page.get_by_label("learning rate ε").input_value() == "90000"
+    page.get_by_role("button", name="Rewind").click()
+    ready(page)
+    page.wait_for_function("() => document.querySelector('[aria-label=\"learning rate ε\"]').value === '0.01'")
 
 
 def test_hostile_input_gets_a_clear_message_and_harms_no_one(visit: Visit, explorer: str):
@@ -220,9 +228,11 @@ def test_hostile_input_gets_a_clear_message_and_harms_no_one(visit: Visit, explo
     page.get_by_role("button", name="Use this text").click()  # the server asks for itself
     page.get_by_role("alert").get_by_text("a text of 200,001 characters").wait_for()
     area.fill("<script>document.title = 'harmed'</script><img src=x onerror=alert(1)>\n" * 20)
+    choose(page, "tokens", "words")
     page.get_by_role("button", name="Use this text").click()
     page.locator(".state").get_by_text("your own text").wait_for()
     ready(page)
+    page.get_by_text("V = 12 tokens").wait_for()  # the words chosen, not the characters a text starts with
     page.get_by_role("tab", name="Read and write").click()
     page.locator(".tokens button").first.wait_for()
     assert page.title() == "neuralgram explorer"
@@ -243,6 +253,9 @@ def test_views_fit_a_phone_and_have_words_for_their_pictures(visit: Visit, explo
         page.get_by_role("tab", name=name).click()
         page.get_by_text(words).locator("visible=true").first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], name
+    assert page.evaluate("document.body.classList.contains('body--dark')")
+    page.get_by_role("button", name="Light / dark").click()  # once is enough, though the system chose the dark
+    page.wait_for_function("() => !document.body.classList.contains('body--dark')")
     charts = page.locator(".nicegui-echart").evaluate_all("nodes => nodes.map(n => [n.role, n.ariaLabel])")
     assert len(charts) >= 4
     assert all(role == "img" and len(label) > 30 for role, label in charts)

@@ -142,9 +142,12 @@ def test_a_lost_connection_holds_the_work_until_it_is_back():
     assert not session.playing  # nothing was held
     session.worker.play()
     wait(lambda: session.run.step > 5)
+    assert not session.away
     session.hold()
+    assert session.away  # the experiment waits as well
     assert not session.playing
     session.resume()
+    assert not session.away
     assert session.playing
     session.hold()
     session.take(SMALL)

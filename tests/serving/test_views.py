@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 from neuralgram.errors import InputError
+from neuralgram.mixture import Mixture
 from neuralgram.neural.reference import nplm_grads
+from neuralgram.ngram.add_k import AddK
 from neuralgram.sampling import Sampling
 from neuralgram.serving.explorer.charts import Dot, Dots, Kind
 from neuralgram.serving.explorer.decay import Decay
+from neuralgram.serving.explorer.five import five_words
 from neuralgram.serving.explorer.generalise import Animals
 from neuralgram.serving.explorer.labels import Labels, Point
 from neuralgram.serving.explorer.limits import Limits
@@ -23,6 +26,7 @@ from neuralgram.serving.explorer.reading import LONGEST, candidates, read
 from neuralgram.serving.explorer.run import Run
 from neuralgram.serving.explorer.session import Session
 from neuralgram.serving.explorer.settings import DEFAULTS
+from neuralgram.serving.explorer.snapshot import Snapshot
 from neuralgram.serving.explorer.texts import prepare
 from neuralgram.serving.explorer.vectors import (
     Map,
@@ -34,6 +38,7 @@ from neuralgram.serving.explorer.vectors import (
     search,
     to_tsv,
 )
+from neuralgram.textmodel import TextModel
 
 RNG = np.random.default_rng(5)
 
@@ -245,6 +250,24 @@ def test_surprisals_of_network_n_gram_and_mixture(animals: Session):
     assert found.perplexities[0] == pytest.approx(network.perplexity(text))
 
 
+def test_a_model_is_read_beside_those_that_read_the_same_tokens(animals: Session):
+    network, counting = animals.network("in training"), animals.counting()
+    other = TextModel(AddK.fit(animals.ready.train, 2, k=1.0), network.tokenizer, network.boundary)
+    both = TextModel(Mixture([network.model, other.model], [0.5, 0.5]), network.tokenizer, network.boundary)
+    session = Session(models={"other": other, "both": both, "five": five_words()})
+    session.ready, session.run = animals.ready, animals.run
+    assert list(session.beside("in training")) == ["n-gram of this text", "other", "both"]
+    assert list(session.beside("other")) == ["both"]
+    assert session.beside("five") == {}
+    text = "the cow ate the hay . the sheep grazed ."
+    assert read(text, other, None).names == ("n-gram",)
+    assert read(text, other, counting).names == ("n-gram", "other n-gram", "mixture")
+    found = read(text, both, other)
+    assert found.names == ("mixture", "n-gram", "half and half")
+    p, q = (math.exp(-nats) for nats in found.tokens[-1].losses[:2])
+    assert found.tokens[-1].losses[2] == pytest.approx(-math.log((p + q) / 2))
+
+
 def test_a_text_too_long_to_read_is_refused(animals: Session):
     with pytest.raises(InputError, match="reads up to"):
         read("a" * (LONGEST + 1), animals.network("in training"), None)
@@ -258,6 +281,14 @@ def test_bars_show_what_temperature_and_top_k_make_of_the_probabilities(animals:
     squares = np.array([bar.probability**2 for bar in plain[:2]])
     assert [bar.weight for bar in cold[:2]] == pytest.approx(squares / squares.sum())
     assert all(bar.weight == 0 for bar in cold[2:])
+
+
+def test_a_network_whose_numbers_are_none_any_more_is_not_read(animals: Session):
+    network = animals.network("in training")
+    weights = {name: array * np.nan for name, array in network.model.state().items()}
+    lost = TextModel(Snapshot(network.model.config(), weights), network.tokenizer, network.boundary)
+    with pytest.raises(InputError, match="go back to its last good step, or rewind"):
+        candidates("the cow ate the", lost, Sampling())
 
 
 # ---- weight decay: FACTS 2g ----

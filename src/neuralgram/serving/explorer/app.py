@@ -19,7 +19,9 @@ from neuralgram.serving.explorer.shell import Shell
 from neuralgram.textmodel import TextModel, load
 
 _STATIC = Path(__file__).parent / "static"
-_ENGINE = threading.Event()
+_ENGINE = threading.Event()  # PyTorch is there
+_SHOWN = threading.Event()  # the first page is drawn
+_PATIENCE = 3.0  # seconds that PyTorch waits for the first page: imports and a page share one lock
 
 
 def serve(
@@ -75,6 +77,7 @@ async def _page(client: Client, models: dict[str, TextModel], limits: Limits, se
     client.on_disconnect(session.hold)
     client.on_connect(session.resume)
     shell = Shell(session, start, _ENGINE.is_set)
+    shell.on_shown = _SHOWN.set
     await client.connected(timeout=30)  # a page that was only fetched does no work
     if len(sessions) >= limits.sessions:
         shell.say(f"{limits.sessions} pages are open, the most this server keeps: close one and load this again.")
@@ -86,7 +89,8 @@ async def _page(client: Client, models: dict[str, TextModel], limits: Limits, se
 
 
 def _open_engine(folders: Sequence[Path], models: dict[str, TextModel]) -> None:
-    """PyTorch takes a second to import, and models take theirs to load: begun once the server answers."""
+    """PyTorch takes a second to import, and models take theirs to load: begun once the first page is drawn."""
+    _SHOWN.wait(_PATIENCE)
     for module in ("neural.nplm", "training.loop"):
         import_module(f"neuralgram.{module}")
     _ENGINE.set()

@@ -32,7 +32,11 @@ def lines(x_name: str) -> Options:
         "animation": False,
         "grid": {"left": 46, "right": 16, "top": 36, "bottom": 44},
         "legend": _LEGEND | {"itemStyle": {"opacity": 0}},  # the dashes alone
-        "tooltip": {"trigger": "axis", "confine": True},
+        "tooltip": {
+            "trigger": "axis",
+            "confine": True,
+            ":valueFormatter": "v => typeof v == 'number' ? v.toFixed(4) : v",
+        },
         "xAxis": _axis(x_name, {"type": "value", "nameLocation": "middle", "nameGap": 28, "min": 0}),
         "yAxis": _axis("", {"type": "value", "scale": True}),
         "series": [],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -52,6 +52,16 @@ class Numbers:
 def word(symbol: str) -> str:
     """A token as HTML, its white space visible."""
     return f'<span class="w">{escape(visible(symbol))}</span>'
+
+
+def two_bars(values: Sequence[float], colours: Sequence[str]) -> str:
+    """Probabilities as bars, one under the other, each with its number."""
+    lines = "".join(
+        f'<span class="line"><span class="bar" style="background:{colour};width:{max(0.4, 78 * value):.1f}%"></span>'
+        f"<small>{value:.3f}</small></span>"
+        for value, colour in zip(values, colours, strict=True)
+    )
+    return f'<span class="pair">{lines}</span>'
 
 
 def sections_html(sections: Iterable[Section], numbers: Numbers, prefix: str, *, level: int = 3) -> str:

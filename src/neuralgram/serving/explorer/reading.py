@@ -7,9 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from neuralgram.errors import InputError
+from neuralgram.lm import perplexity
 from neuralgram.sampling import Chooser, Sampling
 from neuralgram.textmodel import TextModel
 
+_KINDS = {"nplm": "network", "ngram": "n-gram", "mixture": "mixture"}
+LOST = "this network's numbers are none any more: go back to its last good step, or rewind"
 LONGEST = 2_000  # characters that are read at once
 
 
@@ -44,18 +47,17 @@ class Reading(NamedTuple):
     scored: int
 
 
-def read(text: str, network: TextModel, counting: TextModel | None, weight: float = 0.5) -> Reading:
-    """Surprisals of `text`: the network alone, or beside the n-gram and their mixture.
+def read(text: str, model: TextModel, beside: TextModel | None, weight: float = 0.5) -> Reading:
+    """Surprisals of `text`: a model alone, or beside another that reads the same tokens, and their mixture.
 
-    The mixture adds probabilities: weight·p_network + (1 − weight)·p_n-gram. `counting` must read the same tokens.
+    The mixture adds probabilities: weight·p + (1 − weight)·q.
     """
     if len(text) > LONGEST:
         raise InputError(f"a text of {len(text):,} characters: this view reads up to {LONGEST:,}; take a part of it")
-    columns = [network.score(text)]
-    names = ["network"]
-    if counting is not None:
-        columns.append(counting.score(text))
-        names += ["n-gram", "mixture"]
+    columns = [model.score(text)]
+    if beside is not None:
+        columns.append(beside.score(text))
+    names = names_of(model, beside)
     # All lists end with the text's last token; a model with a wider window begins later in a stream.
     longest = max(columns, key=len)
     missing = [len(longest) - len(column) for column in columns]
@@ -67,8 +69,17 @@ def read(text: str, network: TextModel, counting: TextModel | None, weight: floa
         tokens.append(Token(score.symbol, score.id, score.start, score.end, tuple(losses)))
     scored = [token.losses for token in tokens if None not in token.losses]
     table = np.array(scored, np.float64).reshape(-1, len(names))
-    means = np.exp(table.mean(axis=0)) if len(table) else np.full(len(names), np.nan)
-    return Reading(tuple(names), tokens, tuple(float(value) for value in means), len(table))
+    means = tuple(perplexity(float(column.sum()), len(column)) for column in table.T)
+    return Reading(names, tokens, means, len(table))
+
+
+def names_of(model: TextModel, beside: TextModel | None) -> tuple[str, ...]:
+    """What the columns are called: by the models' kinds."""
+    first, *other = [_KINDS.get(getattr(m.model, "kind", ""), "model") for m in (model, beside) if m is not None]
+    if not other:
+        return (first,)
+    second = other[0] if other[0] != first else f"other {first}"
+    return (first, second, "half and half" if "mixture" in (first, second) else "mixture")
 
 
 def _mixed(first: float | None, second: float | None, weight: float) -> float | None:
@@ -81,6 +92,8 @@ def _mixed(first: float | None, second: float | None, weight: float) -> float | 
 def candidates(prompt: str, model: TextModel, sampling: Sampling, most: int = 12) -> list[Candidate]:
     """The likeliest next tokens after `prompt`, with what temperature and top-k make of them."""
     row = model.model.log_probs(model.window(prompt)[None, :])[0]
+    if np.isnan(row).any():
+        raise InputError(LOST)
     weights = Chooser(sampling, 0).weights(row)
     order = np.argsort(-row, kind="stable")[:most]
     return [Candidate(int(i), model.symbol(int(i)), float(np.exp(row[i])), float(weights[i])) for i in order]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from neuralgram.training.loop import Trainer
 
 _SAMPLED = 2048  # training and held-out windows scored at every point of the curves, evenly spaced
-_KEPT = 2_000  # parameters of a network whose weights are kept at every point of the curves
+KEPT = 2_000  # parameters of a network whose weights are kept at every point of the curves
 _LOST = 3.0  # a loss of so many times log V is no learning any more
 
 
@@ -230,7 +230,7 @@ class Run:
             return
         best = min((point.train for point in self.points), default=np.inf)
         self.points.append(Point(self.step, *losses))
-        if self.parameters <= _KEPT:
+        if self.parameters <= KEPT:
             self.kept.append(self.snapshot())
         if losses[0] <= 1.02 * best + 0.02:
             self._good = _Good(self.step, {name: t.clone() for name, t in self.trainer.state().items()})

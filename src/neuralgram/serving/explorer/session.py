@@ -18,6 +18,7 @@ from neuralgram.textmodel import TextModel
 
 TRAINING = "in training"
 FIVE = "five words"
+COUNTING = "n-gram of this text"
 
 
 class Session:
@@ -32,6 +33,7 @@ class Session:
         self.run: Run | None = None
         self.worker: Worker | None = None
         self.closed = False
+        self.away = False  # the connection is gone, perhaps for good
         self._five = five_words()
         self._shot: Snapshot | None = None
         self._pace: float | None = None
@@ -112,12 +114,14 @@ class Session:
 
     def hold(self) -> None:
         """The connection is gone, perhaps with the tab: no work is done until it is back."""
+        self.away = True
         if self.worker is not None and self.worker.playing:
             self._held = (self.worker, self.worker.target)
             self.worker.halt()
 
     def resume(self) -> None:
         """The connection is back: what was held goes on."""
+        self.away = False
         held, self._held = self._held, None
         if held is not None and held[0] is self.worker:
             self.worker.play(held[1])
@@ -161,6 +165,17 @@ class Session:
         if shot is None or self.ready is None:
             return None
         return TextModel(shot, self.ready.tokenizer, self.ready.boundary)
+
+    def beside(self, name: str) -> dict[str, TextModel]:
+        """The models that read the same tokens as the model `name`: for the run's, its n-gram first."""
+        model = self.models.get(name) or self.network(TRAINING)
+        counting = self.counting()
+        if model is None or counting is None:
+            return {}
+        own = {COUNTING: counting} if name == TRAINING else {}
+        wanted = (model.tokenizer.hash, model.boundary)
+        same = {n: m for n, m in self.models.items() if (m.tokenizer.hash, m.boundary) == wanted and n != name}
+        return own | same
 
     def counting(self) -> TextModel | None:
         """The tuned add-k n-gram of the text, or None before there is one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ from neuralgram.errors import NeuralgramError
 from neuralgram.lm import perplexity
 from neuralgram.serving.explorer import address as addresses
 from neuralgram.serving.explorer.address import Address
+from neuralgram.serving.explorer.run import Divergence
 from neuralgram.serving.explorer.session import Session
 from neuralgram.serving.explorer.settings import SAMPLES
 
@@ -44,10 +46,12 @@ class Shell:
         self.looks: dict[str, str] = dict(start.looks)
         self.current = start.view
         self._engine_ready = ready
+        self.on_shown: Callable[[], object] = lambda: None
         self._start = start
         self._views: dict[str, View] = {}
         self._places: dict[str, ui.column] = {}
         self._seen: tuple[Any, ...] | None = None
+        self._lost: Divergence | None = None
         self._written = ""
         self._busy = ""
         self._build()
@@ -76,6 +80,7 @@ class Shell:
         self._state_bar()
         with ui.element("main").props("id=main").style("width: 100%"):
             self._tour_place = ui.column().classes("wide").style("padding-bottom: 0")
+            self._alarm = ui.column().classes("wide").style("padding-bottom: 0; padding-top: 0")
             self._message = ui.column().classes("wide").style("padding-bottom: 0; padding-top: 0")
             for name in TITLES:
                 self._places[name] = ui.column().classes("wide")
@@ -98,8 +103,10 @@ class Shell:
     def _set_pace(self, name: str) -> None:
         self.session.pace = PACES[name]
 
-    def _shade(self, dark: ui.dark_mode) -> None:
-        dark.value = not dark.value
+    async def _shade(self, dark: ui.dark_mode) -> None:
+        """The other of light and dark than is seen, which may be the system's choice."""
+        seen = await self._tabs.client.run_javascript("return document.body.classList.contains('body--dark')")
+        dark.value = not seen
 
     # ---- views ----
 
@@ -124,6 +131,7 @@ class Shell:
     def refresh(self) -> None:
         """Bring what is seen up to date."""
         self._show_figures()
+        self._show_divergence()
         view = self._views.get(self.current)
         if view is not None:
             view.refresh()
@@ -157,13 +165,34 @@ class Shell:
             return
         text = "your own text" if session.settings.own else SAMPLES[session.settings.sample]
         parts = [text, f"step <b id=step>{run.step:,}</b>"]
-        if run.points:
+        if run.diverged is not None:
+            parts.append("<b>diverged</b>")
+        elif run.points:
             last = run.points[-1]
             parts.append(f"training <b id=train-loss>{last.train:.4f}</b> nats")
             parts.append(
                 f"held out <b id=valid-loss>{last.valid:.4f}</b> nats (perplexity {perplexity(last.valid, 1):.4g})"
             )
         self._figures.set_content(self._busy or " · ".join(parts))
+
+    def _show_divergence(self) -> None:
+        """In every view: why the run ended, and the way back."""
+        lost = self.session.run.diverged if self.session.run else None
+        if lost is self._lost:
+            return
+        self._lost = lost
+        self._alarm.clear()
+        if lost is None:
+            return
+        with self._alarm, ui.element("div").classes("warn").props('role="alert"'):
+            ui.label(lost.explanation)
+            back = f"Back to step {lost.good_step:,}, with a tenth of the rate ({lost.lr / 10:g})"
+            ui.button(back, on_click=self._back).props("dense no-caps unelevated")
+
+    async def _back(self) -> None:
+        if self.session.run is not None:
+            await self.working("going back …", self.session.run.back)
+            self.refresh()
 
     # ---- what the buttons do ----
 
@@ -213,6 +242,9 @@ class Shell:
         start = self._start
         await self.working("reading the text …", lambda: self.session.read(start.settings))
         self.open(self.current)
+        with suppress(TimeoutError):  # the page first: an answer from it says that it is drawn
+            await self._tabs.client.run_javascript("return true", timeout=2.0)
+        self.on_shown()
         label = f"replaying {start.step:,} steps …" if start.step else "making the network …"
         await self.working(label, lambda: self.session.start().run_to(start.step, start.changes))
         self._seen = None

@@ -164,10 +164,15 @@ def _bundle(joint: Joint, block: Floats, largest: float, measure: str, lit: bool
     count = (
         f"{len(wires)} wires" if len(wires) == joint.M.size else f"the strongest {len(wires)} of {joint.M.size:,} wires"
     )
-    towards = {"y": "the scores", "g": "g"}.get(joint.target.step.name, "the hidden units")
-    origin = "the hidden units" if joint.vector.startswith("a") else joint.vector
+    towards = {"y": "the scores", "g": "g"}.get(joint.target.step.name) or _units(joint.target.step.name)
+    origin = _units(joint.vector) if joint.vector.startswith("a") else joint.vector
     path = " (the direct path)" if joint.key == "direct.weight" else ""
     return Bundle(joint, wires, f"{joint.letter}: {count} from {origin} to {towards}{path}", lit)
+
+
+def _units(letter: str) -> str:
+    """The layer that z, a, z2, a2, … are of."""
+    return f"hidden layer {letter[1:]}" if letter[1:] else "the hidden units"
 
 
 def _name(joint: Joint, row: int, column: int, measure: str) -> str:

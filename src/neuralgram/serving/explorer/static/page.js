@@ -80,3 +80,7 @@ window.explorer = {
     history.replaceState(null, "", query ? "?" + query : location.pathname);
   },
 };
+document.addEventListener("keydown", (event) => { // Escape closes the number opened, where no menu wants it
+  if (event.key !== "Escape" || document.querySelector(".q-menu")) return;
+  for (const close of document.querySelectorAll(".opened button.q-btn")) if (close.offsetParent) close.click();
+});

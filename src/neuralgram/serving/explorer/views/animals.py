@@ -10,8 +10,10 @@ from nicegui import ui
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.charts import Dot, Dots, Kind
 from neuralgram.serving.explorer.generalise import Animals, Bars, Pull
-from neuralgram.serving.explorer.markup import Numbers
+from neuralgram.serving.explorer.markup import Numbers, two_bars
 from neuralgram.serving.explorer.parts import Chart, Live, heading, say, swatch
+from neuralgram.serving.explorer.reading import LOST
+from neuralgram.serving.explorer.run import KEPT
 from neuralgram.serving.explorer.settings import DEFAULTS
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.snapshot import Snapshot
@@ -42,7 +44,7 @@ class Why:
         )
         self._else = ui.element("div").classes("warn")
         with self._else:
-            ui.label("This page needs the animals as the text in training.")
+            self._why_not = ui.label()
             ui.button("Take the animals", on_click=self._take).props("no-caps dense unelevated")
         self._body = ui.column().style("width: 100%; gap: 14px")
         with self._body:
@@ -93,15 +95,11 @@ class Why:
     def refresh(self) -> None:
         """Both distributions, the way so far, and what pulls."""
         session = self.shell.session
-        fits = (
-            session.settings.sample == "animals"
-            and session.settings.tokens == "words"
-            and session.settings.d_hidden >= 0
-        )
-        self._else.set_visibility(not fits)
-        self._body.set_visibility(fits)
-        shot = session.snapshot()
-        if not fits or shot is None or session.ready is None:
+        unfit, shot = self._unfit(), session.snapshot()
+        self._why_not.set_text(unfit)
+        self._else.set_visibility(bool(unfit))
+        self._body.set_visibility(not unfit)
+        if unfit or shot is None or session.ready is None:
             return
         needs = (session.ready, session.settings.context, session.settings.d_emb)
         if self._of != needs:
@@ -112,20 +110,30 @@ class Why:
             return
         shots = list(session.run.kept) if session.run else []
         page.follow(shots)
-        self._show_bars(page, page.bars(shot, self._animal), shot.step)
+        if np.isfinite(shot.embeddings).all():
+            self._show_bars(page, page.bars(shot, self._animal), shot.step)
+        else:
+            self._bars.show("")
+            self._said.set_text(f"No probabilities: {LOST}.")
         self._show_way(page, shots)
         if shots:
             self._show_pulls(page.pulls(shots))
 
-    def _show_bars(self, page: Animals, bars: list[Bars], step: int) -> None:
-        rows = []
-        for bar in bars:
-            lines = "".join(
-                f'<span style="display:flex;align-items:center;gap:6px"><span class="bar" style="background:{colour};'
-                f'width:{max(0.4, 78 * value):.1f}%"></span><small>{value:.3f}</small></span>'
-                for colour, value in ((charts.RED, bar.counting), (charts.BLUE, bar.network))
+    def _unfit(self) -> str:
+        """Why the run is none that this page can show, or nothing."""
+        settings, run = self.shell.session.settings, self.shell.session.run
+        if settings.sample != "animals" or settings.tokens != "words":
+            return "This page needs the animals as the text in training, word by word."
+        if run is not None and run.parameters > KEPT:
+            return (
+                f"This page keeps every moment of a network of up to {KEPT:,} numbers; the one in training has "
+                f"{run.parameters:,}."
             )
-            rows.append(f'<span class="w">{escape(bar.word)}</span><span class="pair">{lines}</span>')
+        return ""
+
+    def _show_bars(self, page: Animals, bars: list[Bars], step: int) -> None:
+        looks = (charts.RED, charts.BLUE)
+        rows = [f'<span class="w">{escape(b.word)}</span>{two_bars((b.counting, b.network), looks)}' for b in bars]
         self._bars.show(f'<div class="bars">{"".join(rows)}</div>')
         meat, plants = ({f for eaten in kind.values() for f in eaten} for kind in (HUNTERS, GRAZERS))
         counts = [sum(b.counting for b in bars if b.word in foods) for foods in (meat, plants)]

@@ -13,6 +13,7 @@ from neuralgram.errors import InputError
 from neuralgram.serving.explorer.parts import say
 from neuralgram.serving.explorer.settings import (
     ACTIVATIONS,
+    DEFAULTS,
     NUMBERS,
     OPTIMISERS,
     OWN,
@@ -35,6 +36,7 @@ class Controls:
         self._fields: dict[str, Any] = {}
         self._shown: Settings | None = None
         self._filling = False
+        self._rates_shown = (-1.0, -1.0)
         with ui.column().classes("card").style("gap: 8px"):
             self._text()
             self._network()
@@ -73,7 +75,7 @@ class Controls:
             self._fields["direct"] = ui.switch("direct path W")
             self._fields["by_line"] = ui.switch("each line alone")
         self._select("optimizer", "optimiser", list(OPTIMISERS))
-        self._make = ui.button("Make this network", on_click=self._apply).props("no-caps unelevated dense")
+        self._make = ui.button("Make this network", on_click=self._again).props("no-caps unelevated dense")
         say("A new network starts from its first weights; everything above takes effect with this button.", hint=True)
 
     def _rates(self) -> None:
@@ -96,24 +98,22 @@ class Controls:
     # ---- showing ----
 
     def refresh(self) -> None:
-        """Show the settings of the session where they are new."""
-        settings = self.shell.session.settings
-        if settings is self._shown:
-            return
-        self._filling = True
-        self._shown = settings
-        self._sample.value = settings.sample
+        """Show the settings of the session, and the rates of the next update, where they are new."""
+        settings, run = self.shell.session.settings, self.shell.session.run
+        if settings is not self._shown:
+            self._filling = True
+            self._shown, self._rates_shown = settings, (settings.lr, settings.weight_decay)
+            self._sample.value = settings.sample
+            self._fill(settings)
+            self._own.set_visibility(settings.own)
+            self._filling = False
+        if run is not None and (run.lr, run.weight_decay) != self._rates_shown:
+            self._rates_shown = (run.lr, run.weight_decay)
+            self._fields["lr"].value, self._fields["weight_decay"].value = self._rates_shown
+
+    def _fill(self, settings: Settings) -> None:
         for name, field in self._fields.items():
             field.value = getattr(settings, name)
-        self._own.set_visibility(settings.own)
-        self._filling = False
-        self.show_rates()
-
-    def show_rates(self) -> None:
-        """Show the rates of the next update."""
-        run = self.shell.session.run
-        if run is not None:
-            self._fields["lr"].value, self._fields["weight_decay"].value = run.lr, run.weight_decay
 
     # ---- acting ----
 
@@ -125,21 +125,27 @@ class Controls:
         self._own.set_visibility(sample == OWN)
         if sample != OWN:
             await self._take(changed(self.shell.session.settings, sample=sample))
+        else:
+            self._fill(DEFAULTS[OWN])  # what "Use this text" takes, changed or not
 
     async def _use(self, event: GenericEventArguments) -> None:
         """The text as it was pasted."""
         text = event.args if isinstance(event.args, str) else ""
-        await self._take(changed(self.shell.session.settings, sample=OWN), text)
+        await self._apply(OWN, text)
 
-    async def _apply(self) -> None:
+    async def _again(self) -> None:
+        """Another network on the text there is."""
+        await self._apply(self.shell.session.settings.sample)
+
+    async def _apply(self, sample: str, text: str | None = None) -> None:
         """The network that the fields describe."""
         try:
             values = {name: field.value for name, field in self._fields.items()}
-            settings = replace(self.shell.session.settings, **values)
+            settings = replace(self.shell.session.settings, **values, sample=sample)
         except InputError as error:
             self.shell.say(str(error))
             return
-        await self._take(settings)
+        await self._take(settings, text)
 
     async def _take(self, settings: Settings, text: str | None = None) -> None:
         session = self.shell.session

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from nicegui import run as threads
 from nicegui import ui
 
@@ -9,6 +11,8 @@ from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.decay import STEPS, Decay, curve
 from neuralgram.serving.explorer.parts import Chart, say
 from neuralgram.serving.explorer.shell import Shell
+
+_WAIT = 0.5  # seconds between two looks at whether a lost connection is back
 
 
 class Experiment:
@@ -37,8 +41,12 @@ class Experiment:
         with self._place:
             chart = Chart(charts.lines("updates"), "nats per token, held out")
             said = ui.column().style("width: 100%").props('role="status"')
-        made = await threads.io_bound(Decay, self.shell.session.limits)
-        while made is not None and self._running and not made.done and not self.shell.session.closed:
+        session = self.shell.session
+        made = await threads.io_bound(Decay, session.limits)
+        while made is not None and self._running and not made.done and not session.closed:
+            if session.away:
+                await asyncio.sleep(_WAIT)
+                continue
             await threads.io_bound(made.advance)
             self._draw(made, chart, said)
         self._running = False

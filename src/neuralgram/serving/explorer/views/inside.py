@@ -43,7 +43,8 @@ class Inside:
         self._wires = named if named in MEASURES else "flow"
         heading("Inside one prediction")
         say(
-            "Change any word. Open any number, with a click or Enter, to see its formula with its own inputs filled in."
+            "Change any word. Open any number or wire, with a click or Enter, to see its formula with its own inputs "
+            "filled in. Arrow keys go from wire to wire, Escape closes what is open."
         )
         self._choices()
         self._said = say("").props('role="status"')

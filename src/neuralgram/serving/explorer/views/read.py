@@ -10,7 +10,7 @@ from nicegui import ui
 from neuralgram.errors import NeuralgramError
 from neuralgram.sampling import Sampling
 from neuralgram.serving.explorer import charts
-from neuralgram.serving.explorer.markup import Numbers, Shown, word
+from neuralgram.serving.explorer.markup import Numbers, Shown, two_bars, word
 from neuralgram.serving.explorer.parts import Chart, Live, heading, offer, say, swatch
 from neuralgram.serving.explorer.reading import LONGEST, Candidate, Reading, candidates, read
 from neuralgram.serving.explorer.session import TRAINING
@@ -21,6 +21,7 @@ from neuralgram.textmodel import TextModel
 
 _TABLE = 60  # tokens in the table of surprisals
 _CURVES = ((charts.BLUE, "solid"), (charts.RED, "dashed"), (charts.GREEN, "dotted"))
+NOTHING = "nothing"
 _WRITTEN = 4_000  # characters of a text that goes on being written
 
 
@@ -47,10 +48,12 @@ class ReadWrite:
                     [TRAINING], value=TRAINING, label="model", on_change=lambda e: self._other(e.value)
                 )
                 self._menu.props("outlined dense options-dense").style("min-width: 150px")
+                self._beside = ui.select([NOTHING], value=NOTHING, label="beside", on_change=self.refresh)
+                self._beside.props("outlined dense options-dense").style("min-width: 150px")
                 self._by = ui.select(["network"], value="network", label="colour by", on_change=self.refresh)
                 self._by.props("outlined dense options-dense").style("min-width: 130px")
             self._text = ui.textarea("text to read", on_change=self.refresh)
-            self._text.props(f"outlined dense autogrow maxlength={LONGEST} debounce=300")
+            self._text.props(f"outlined dense autogrow counter maxlength={LONGEST} debounce=300")
             self._text.style("width: 100%; margin: 8px 0")
             self._error = ui.label().props('role="alert"')
             self._tokens = Live(self._from_token)
@@ -90,11 +93,14 @@ class ReadWrite:
         self.refresh()
 
     def _models(self) -> tuple[TextModel | None, TextModel | None]:
-        """The model chosen, and the n-gram over the same tokens where there is one."""
+        """The model chosen, and the one beside it."""
         session = self.shell.session
-        if self._name in session.models:
-            return session.models[self._name], None
-        return session.network(TRAINING), session.counting()
+        others = session.beside(self._name)
+        offered = [*others, NOTHING]
+        if list(self._beside.options) != offered:
+            self._beside.set_options(offered, value=offered[0] if self._name == TRAINING else NOTHING)
+        chosen = session.models.get(self._name) or session.network(TRAINING)
+        return chosen, others.get(self._beside.value)
 
     def _from_token(self, key: str) -> None:
         """Go on from a token: the text up to it and no further."""
@@ -120,7 +126,7 @@ class ReadWrite:
 
     def _draw(self, count: int) -> None:
         model, _ = self._models()
-        if model is None:
+        if model is None or self._reading is None:
             return
         prompt = self._text.value or ""
         try:
@@ -149,8 +155,8 @@ class ReadWrite:
         self._first_text(model)
         text = self._text.value or ""
         try:
-            self._reading = read(text, model, counting)
             bars = candidates(text, model, self._sampling())
+            self._reading = read(text, model, counting)
             self._error.set_text("")
         except NeuralgramError as error:
             self._error.set_text(str(error))
@@ -202,8 +208,9 @@ class ReadWrite:
         chars = " chars" if by_character([model.symbol(i) for i in range(min(50, model.model.vocab_size))]) else ""
         self._tokens.show(f'<div class="tokens{chars}">{"".join(parts)}</div>', numbers)
         figures = ", ".join(f"{n} {p:.4g}" for n, p in zip(reading.names, reading.perplexities, strict=True))
+        over = f"the {reading.scored} tokens that all score" if len(reading.names) > 1 else f"{reading.scored} tokens"
         self._said.set_text(
-            f"Perplexity over the {reading.scored} tokens that all score: {figures}."
+            f"Perplexity over {over}: {figures}."
             if reading.scored
             else "Nothing to score yet: type a few more tokens than the window holds."
         )
@@ -248,19 +255,13 @@ class ReadWrite:
         )
 
     def _show_bars(self, bars: list[Candidate]) -> None:
-        rows = []
-        for bar in bars:
-            lines = "".join(
-                f'<span style="display:flex;align-items:center;gap:6px"><span class="bar" style="background:{colour};'
-                f'width:{max(0.4, 78 * value):.1f}%"></span><small>{value:.3f}</small></span>'
-                for colour, value in ((charts.GREY, bar.probability), (charts.BLUE, bar.weight))
-            )
-            rows.append(
-                f'<button type="button" class="t" data-n="bar|{bar.id}" aria-label="add {escape(bar.symbol)}">'
-                f'{word(bar.symbol)}</button><span class="pair">{lines}</span>'
-            )
-        numbers = Numbers()
-        self._bars.show(f'<div class="bars">{"".join(rows)}</div>', numbers)
+        looks = (charts.GREY, charts.BLUE)
+        rows = [
+            f'<button type="button" class="t" data-n="bar|{bar.id}" aria-label="add {escape(bar.symbol)}">'
+            f"{word(bar.symbol)}</button>{two_bars((bar.probability, bar.weight), looks)}"
+            for bar in bars
+        ]
+        self._bars.show(f'<div class="bars">{"".join(rows)}</div>')
 
 
 def _reads(model: TextModel, text: str) -> bool:

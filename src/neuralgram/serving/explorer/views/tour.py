@@ -14,8 +14,8 @@ STOPS = (
     ),
     (
         "inside",
-        "Here is one prediction as numbers, from the words on the left to the probabilities on the right. Change a "
-        "word. Open any number: it shows its formula with its own inputs filled in.",
+        "Here is one prediction as numbers, from the words on the left to the probabilities on the right; every wire "
+        "is a weight. Change a word. Open any number or wire: it shows its formula with its own inputs filled in.",
     ),
     (
         "vectors",

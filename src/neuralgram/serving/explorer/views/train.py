@@ -25,7 +25,6 @@ class Train:
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
-        self._shown_divergence = False
         heading("Train a network and watch it learn")
         say(
             "The network reads a window of tokens and gives every token of the vocabulary a probability of coming "
@@ -39,7 +38,6 @@ class Train:
                 self._meanwhile = ui.element("section").classes("card")
                 with self._meanwhile:
                     self._five()
-                self._alarm = ui.column().style("width: 100%")
                 self._facts = ui.label().classes("hint")
                 self.experiment = Experiment(shell)
 
@@ -77,7 +75,6 @@ class Train:
             f"{size}V = {ready.vocab_size} tokens, {len(ready.train):,} to train on, {len(ready.valid):,} held out; "
             f"the n-gram was tuned on the held-out part: order {ready.add_k.order}, k = {ready.add_k.k:g}."
         )
-        self._show_divergence()
 
     def _caption(self, log_v: float) -> str:
         run, ready = self.shell.session.run, self.shell.session.ready
@@ -91,28 +88,6 @@ class Train:
             f"{perplexity(last.valid, 1):.4g}), {better} the best add-k n-gram ({ready.add_k_loss:.3f}); it began at "
             f"{run.points[0].train:.3f}, and log V is {log_v:.3f}."
         )
-
-    def _show_divergence(self) -> None:
-        run = self.shell.session.run
-        lost = run.diverged if run else None
-        if (lost is not None) == self._shown_divergence:
-            return
-        self._shown_divergence = lost is not None
-        self._alarm.clear()
-        if lost is None:
-            return
-        with self._alarm, ui.element("div").classes("warn").props('role="alert"'):
-            ui.label(lost.explanation)
-            with ui.row():
-                back = f"Back to step {lost.good_step:,}, with a tenth of the rate ({lost.lr / 10:g})"
-                ui.button(back, on_click=self._back).props("dense no-caps unelevated")
-
-    async def _back(self) -> None:
-        run = self.shell.session.run
-        if run is not None:
-            await self.shell.working("going back …", run.back)
-            self.controls.show_rates()
-            self.shell.refresh()
 
 
 def build(shell: Shell) -> Train:

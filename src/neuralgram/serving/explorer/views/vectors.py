@@ -13,6 +13,7 @@ from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.charts import Dot, Dots, Kind
 from neuralgram.serving.explorer.markup import Numbers, word
 from neuralgram.serving.explorer.parts import Chart, Live, heading, offer, say
+from neuralgram.serving.explorer.reading import LOST
 from neuralgram.serving.explorer.session import TRAINING
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.vectors import (
@@ -135,6 +136,10 @@ class Vectors:
         offer(self._menu, self.shell.session.networks())
         C = _embeddings(model)
         if model is None or C is None:
+            return
+        if not np.isfinite(C).all():
+            self._chart.show([], f"No map: {LOST}.")
+            self._near.show("")
             return
         key = (self.shell.session.settings.sample + self._name, len(C))
         if key != self._of:
