@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from neuralgram.evaluation.report import md_table, number
-from neuralgram.recipes.report import MARK, Found, Report, interval, lines_of, seed_spread
+from neuralgram.recipes.report import MARK, Found, Report, fitted_on_valid, interval, lines_of, seed_spread
 from neuralgram.text.windows import token_frequencies
 
 # What the paper stands on: which family's best row (on validation) over which, and the published ratio on test.
@@ -64,7 +64,8 @@ def _notes(report: Report) -> list[str]:
     for found in report.of("paper"):
         if found.row.note:
             notes.append(f"- {found.row.label}: {found.row.note}")
-    return [*notes, ""]
+    minutes = sum(found.valid["seconds"] for found in report.of("paper")) / 60
+    return [*notes, f"These rows took {minutes:.0f} minutes.", ""]
 
 
 def _ratios(report: Report) -> tuple[list[str], list[dict[str, Any]]]:
@@ -193,7 +194,8 @@ def _beyond(report: Report) -> tuple[list[str], list[dict[str, Any]]]:
         valid, test = (report.ratio(f.row.name, reference, part) for part in ("valid", "test"))
         minutes = f.valid["seconds"] / 60
         unseen = f.valid["valid"]["unseen_nats"]
-        cells = [number(f.perplexities[0]), _ratio(valid), number(f.perplexities[1])]
+        mark = MARK if fitted_on_valid(report.work, f.row) else ""
+        cells = [number(f.perplexities[0]) + mark, _ratio(valid) + mark, number(f.perplexities[1])]
         cells += [interval(report.compared(f.row.name, reference)), number(unseen), f"{minutes:.0f}"]
         rows.append([f.row.label, *cells])
         figures.append({"row": f.row.name, "valid_ratio": valid, "test_ratio": test, "minutes": minutes})
@@ -207,7 +209,8 @@ def _beyond(report: Report) -> tuple[list[str], list[dict[str, Any]]]:
         ratio = report.ratio(name, reference, "valid")
         if ratio is not None:
             verdict = "reached" if ratio <= target else "missed"
-            lines.append(f"- Target for the {label}, at most {target:.2f} on validation: {ratio:.3f}, {verdict}.")
+            mark = MARK if fitted_on_valid(report.work, report.found[name].row) else ""
+            lines.append(f"- Target for the {label}, at most {target:.2f} on validation: {ratio:.3f}{mark}, {verdict}.")
     return [*lines, ""], figures
 
 
