@@ -97,7 +97,7 @@ def test_a_head_is_trained_and_its_result_kept(quick, tmp_path):
     brown_heads.publish(tmp_path, "a machine", {"nce": found})
     assert brown_heads.kept(tmp_path / "brown_heads.json") == {"nce": found}
     assert read(tmp_path / "brown_heads.json")[0] == "a machine"
-    assert "| nce | optimizer adagrad" in (tmp_path / "brown_heads.md").read_text(encoding="utf-8")
+    assert "| nce | optimizer adamw" in (tmp_path / "brown_heads.md").read_text(encoding="utf-8")
     assert 0 < (tmp_path / "brown_heads.png").stat().st_size < 100_000
 
 
