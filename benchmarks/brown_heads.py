@@ -62,7 +62,7 @@ PLANS = {
     "tree": Plan(5, SPARSE),
     "sampled": Plan(5, DENSE, {"samples": 1024}),
     "nce": Plan(5, DENSE, {"samples": 1024}),
-    "mos": Plan(0.25, DENSE, {"components": 2}),
+    "mos": Plan(0.1, DENSE, {"components": 2}),
 }
 
 
