@@ -20,7 +20,8 @@ VIEWS = {
     "read": "view=read&step=300",
     "lessons": "view=lessons&lesson=five-words",
 }
-_COLOURS = 128  # of a picture's palette: flat pages need few, and few make small files
+DARK = "view=inside&network=in+training&step=300&direct=1&d_hidden=8&window=7.2.0&target=15"
+_COLOURS = 192  # of a picture's palette: flat pages need few, and few make small files
 _TALL = 2400
 
 
@@ -34,7 +35,7 @@ def main(folder: Path) -> None:
                     page = browser.new_page(viewport=shape, color_scheme="light")
                     draw(page, f"{address}?{query}", folder / f"{name}-{size}.png")
             page = browser.new_page(viewport=WIDE, color_scheme="dark")
-            draw(page, f"{address}?{VIEWS['inside']}", folder / "inside-dark.png")
+            draw(page, f"{address}?{DARK}", folder / "inside-dark.png")
         _draw_export(browser, folder)
 
 
@@ -72,7 +73,7 @@ def _keep(page: Any, to: Path) -> None:
 
     picture = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
     picture = picture.crop((0, 0, picture.width, min(picture.height, _TALL)))
-    picture.quantize(_COLOURS, dither=Image.Dither.NONE).save(to, optimize=True)
+    picture.quantize(_COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(to, optimize=True)
     print(f"{to}: {to.stat().st_size / 1000:.0f} kB")
     page.close()
 

@@ -10,38 +10,10 @@ from typing import Any
 import pytest
 
 from tests.serving.chromium import PHONE
+from tests.serving.steps import choose, figures, probability, ready, steps, wire_by_keyboard
 
 Visit = Callable[..., Any]
 pytestmark = pytest.mark.xdist_group("browser")
-
-
-def figures(page: Any) -> tuple[str, str, str]:
-    """Step, training and held-out loss as the page shows them."""
-    return tuple(page.locator(f"#{name}").inner_text() for name in ("step", "train-loss", "valid-loss"))
-
-
-def ready(page: Any, step: int = 0) -> None:
-    """Wait until the run stands at `step`."""
-    page.locator("#step", has_text=re.compile(f"^{step:,}$")).wait_for()
-
-
-def steps(page: Any, count: int) -> None:
-    """Press the button that makes `count` updates."""
-    page.get_by_label("how many steps").fill(str(count))
-    page.get_by_label("how many steps").press("Tab")
-    page.get_by_role("button", name="N steps").click()
-
-
-def choose(page: Any, label: str, option: str) -> None:
-    """Choose from a menu."""
-    page.get_by_role("combobox", name=label, exact=True).click()
-    page.get_by_role("option", name=option, exact=True).click()
-    page.wait_for_function("() => !document.querySelector('.q-menu')")  # it fades, and is in the way until it has
-
-
-def probability(page: Any, word: str) -> float:
-    """p of a word in the drawing of the network."""
-    return float(page.locator(".net .p .row", has=page.get_by_text(word, exact=True)).locator(".n").inner_text())
 
 
 def test_training_lowers_the_loss_and_rewinding_brings_back_the_same_numbers(visit: Visit, explorer: str):
@@ -69,9 +41,10 @@ def test_training_lowers_the_loss_and_rewinding_brings_back_the_same_numbers(vis
 
 
 def test_the_five_words_change_with_a_word_and_their_update_is_the_published_one(visit: Visit, explorer: str):
-    page = visit(f"{explorer}?view=inside")
+    page = visit(f"{explorer}?view=inside&network=nowhere")  # the five words stand in for what is not there
     page.locator(".net .p .n").first.wait_for()
     assert probability(page, "sat") == pytest.approx(0.400, abs=5e-4)
+    page.get_by_role("alert").get_by_text("network 'nowhere' in the address: expected one of in training").wait_for()
     choose(page, "w(t−1)", "dog")
     page.get_by_text("After “the dog”").wait_for()
     assert probability(page, "sat") == pytest.approx(0.395, abs=5e-4)
@@ -122,32 +95,7 @@ def test_a_number_opens_by_keyboard_with_its_inputs_filled_in_and_follows_the_tr
     assert moving.get_attribute("aria-label") != said
 
 
-def wire_by_keyboard(page: Any) -> None:
-    """The thickest wire into the hidden units: where it runs, what it opens, and the next thickest by an arrow key."""
-    wire = page.locator("[data-n='wire|hidden.weight|0|2']")
-    assert wire.get_attribute("aria-label") == "H[0][2]·x[2] = 0.64"
-    assert wire.locator(".line").get_attribute("stroke-width") == "6.00"
-    ends = wire.evaluate("""wire => {
-        const line = wire.querySelector('.line'), end = line.getPointAtLength(line.getTotalLength());
-        const box = (selector) => document.querySelector(selector).getBoundingClientRect();
-        const centre = (key) => (box(`[data-n="${key}"]`).top + box(`[data-n="${key}"]`).bottom) / 2;
-        const top = box('.net').top;
-        return [line.getPointAtLength(0).y + top - centre(wire.from), end.y + top - centre(wire.to)];
-    }""")
-    assert ends == pytest.approx([0, 0], abs=1)
-    page.locator(".net .p .n").last.focus()
-    page.keyboard.press("Tab")  # after the numbers come the wires: one stop for those into the hidden units
-    assert page.evaluate("document.activeElement.dataset.n") == "wire|hidden.weight|0|2"
-    page.keyboard.press("Enter")
-    page.get_by_label("the number opened").get_by_text("= 0.8 − 0.2·(−0.2283)").wait_for()
-    assert page.locator(".wire.lit").count() == 1
-    page.keyboard.press("ArrowDown")
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "H[1][3]·x[3] = 0.36"
-    page.keyboard.press("Escape")
-    page.get_by_label("the number opened").wait_for(state="hidden")
-
-
-def test_a_state_is_restored_from_its_address(visit: Visit, explorer: str):
+def test_a_state_is_restored_from_its_address_and_two_visitors_do_not_share_a_run(visit: Visit, explorer: str):
     page = visit(f"{explorer}?view=inside&network=in+training&seed=3&window=1.2.3&target=4")
     ready(page)
     steps(page, 50)
@@ -158,21 +106,14 @@ def test_a_state_is_restored_from_its_address(visit: Visit, explorer: str):
     other = visit(page.url, window=1)
     ready(other, 50)
     other.wait_for_function("text => document.querySelector('.net')?.innerText === text", arg=shown)
-    assert figures(other) == figures(page)
-
-
-def test_two_visitors_do_not_share_a_run(visit: Visit, explorer: str):
-    first, second = visit(explorer), visit(f"{explorer}?sample=story&d_hidden=8", window=1)
-    ready(first)
-    ready(second)
-    still = figures(second)
-    first.get_by_role("button", name="Play").click()
-    first.wait_for_function("() => Number(document.getElementById('step').innerText) > 20")
-    assert figures(second) == still
-    steps(second, 10)
-    ready(second, 10)
-    first.get_by_role("button", name="Pause").click()
-    assert second.get_by_text("V = 26 tokens").is_visible()
+    still = figures(page)
+    assert figures(other) == still
+    other.get_by_role("button", name="Play").click()
+    other.wait_for_function("() => Number(document.getElementById('step').innerText.replace(',', '')) > 70")
+    assert figures(page) == still
+    steps(page, 10)
+    ready(page, 60)
+    other.get_by_role("button", name="Pause").click()
 
 
 def test_divergence_is_explained_with_one_click_back(visit: Visit, explorer: str):
@@ -303,8 +244,11 @@ def test_the_map_finds_tokens_and_the_experiment_shows_its_outcomes(visit: Visit
 
 
 def test_a_lesson_is_open_to_change_and_its_address_hands_the_change_on(visit: Visit, explorer: str):
-    page = visit(f"{explorer}?view=lessons&lesson=softmax", permissions=["clipboard-read", "clipboard-write"])
-    page.get_by_text("0.4170").first.wait_for()
+    hostile = f"{explorer}?view=lessons&lesson=softmax&set=z[0]=nan"
+    page = visit(hostile, permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("alert").get_by_text("z[0] = nan: expected a number").wait_for()
+    page.get_by_text("0.4170").first.wait_for()  # as published
+    assert page.get_by_text("Changed:").count() == 0
     page.get_by_role("button", name="Five words: a prediction and one update").click()
     page.get_by_text("0.4811").first.wait_for()
     assert page.get_by_text("as published").count() > 10
@@ -323,9 +267,5 @@ def test_a_lesson_is_open_to_change_and_its_address_hands_the_change_on(visit: V
     assert page.get_by_label("H[0][1]", exact=True).input_value() == "0.3"
     a = math.tanh(0.5 * 0.2 + 0.3 * -0.1 + 0.8 * 0.7 + 0.1 * 0.5)  # a[0] after “the dog”
     assert page.get_by_role("button", name=f"{a:.4f}", exact=True).first.is_visible()
-    page.goto(link.replace("0.3", "nan"))
-    page.get_by_role("alert").get_by_text("H[0][1] = nan: expected a number").wait_for()
-    page.get_by_text("0.4811").first.wait_for()
-    assert page.get_by_text("Changed:").count() == 0
     page.get_by_role("button", name="Tour").click()
     page.get_by_text("Tour 1 of 5 · Train").wait_for()

@@ -11,6 +11,7 @@ from neuralgram.serving.explorer.five import five_words
 from neuralgram.serving.explorer.inside import Window, looked, stages, traced
 from neuralgram.serving.explorer.markup import Numbers, opened, section_html, word
 from neuralgram.serving.explorer.wires import bundles
+from neuralgram.tracing.steps import Check, Section
 
 
 @pytest.mark.parametrize(("window", "probability"), [([0, 1], 0.400), ([0, 2], 0.395), ([1, 0], 0.324)])
@@ -108,3 +109,16 @@ def test_markup_escapes_what_a_text_holds():
     made = traced(five_words(), Window([0, 1], 3, 0.2))
     html = section_html(made.sections[0], Numbers(), 'x"><script>')
     assert "<script>" not in html
+
+
+def test_a_relation_is_shown_with_its_numbers_and_a_figure_beside_the_published_one():
+    checks = (
+        Check("below", 1.0, 1.0, 0.0, "4.7 < 5.1"),
+        Check("above", 0.0, 1.0, 0.0, "1 > 2"),
+        Check("p", 0.4, 0.5, 1e-3),
+    )
+    numbers = Numbers()
+    html = section_html(Section("The figures", checks=checks), numbers, "s")
+    shown = [numbers.values[f"s|{part}|{i}"].text for i in range(3) for part in ("check", "verdict")]
+    assert shown == ["4.7 < 5.1", "as published", "1 > 2", "not so here", "0.4000", "changed"]
+    assert html.count("<td>0.5</td>") == 1

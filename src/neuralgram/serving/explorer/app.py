@@ -20,6 +20,7 @@ from neuralgram.textmodel import TextModel, load
 
 _STATIC = Path(__file__).parent / "static"
 _ENGINE = threading.Event()  # PyTorch is there
+_LOADED = threading.Event()  # and so is every model
 _SHOWN = threading.Event()  # the first page is drawn
 _PATIENCE = 3.0  # seconds that PyTorch waits for the first page: imports and a page share one lock
 
@@ -76,7 +77,7 @@ async def _page(client: Client, models: dict[str, TextModel], limits: Limits, se
     client.on_delete(leave)
     client.on_disconnect(session.hold)
     client.on_connect(session.resume)
-    shell = Shell(session, start, _ENGINE.is_set)
+    shell = Shell(session, start, _ENGINE.is_set, _LOADED.is_set)
     shell.on_shown = _SHOWN.set
     await client.connected(timeout=30)  # a page that was only fetched does no work
     if len(sessions) >= limits.sessions:
@@ -99,3 +100,4 @@ def _open_engine(folders: Sequence[Path], models: dict[str, TextModel]) -> None:
             models[str(folder)] = load(folder)
         except NeuralgramError as error:
             print(f"neuralgram: {error}", file=sys.stderr, flush=True)
+    _LOADED.set()

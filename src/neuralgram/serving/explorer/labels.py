@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 _SIDES = {"right": (1, 0), "left": (-1, 0), "top": (0, -1), "bottom": (0, 1)}
 _WIDE, _HIGH, _GAP = 7.0, 14.0, 4.0  # pixels of a character, of a line, between point and name
-_SIZE = 480.0  # pixels of a map's side: on a smaller one the page itself hides a name that still covers another
+_SIZE = 400.0  # pixels of a map's side, between a phone's and a desk's
 
 Boxes = NDArray[np.float64]  # [N, 4]: left, top, right, bottom, in pixels
 

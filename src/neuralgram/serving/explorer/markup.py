@@ -126,15 +126,19 @@ def _cells(section: Section, step: Step, row: int, numbers: Numbers, prefix: str
 
 
 def _checks(section: Section, numbers: Numbers, prefix: str) -> str:
+    """Each figure beside the published one; of a relation the sentence with its numbers, and whether it holds."""
     rows = []
     for i, check in enumerate(section.checks):
-        verdict = "as published" if check.holds else "changed"
+        here = check.relation or cell(check.value)
+        published = "" if check.relation else number(check.figure)
+        verdict = "as published" if check.holds else "not so here" if check.relation else "changed"
         rows.append(
             f'<tr><th scope="row">{escape(check.what)}</th>'
-            f"<td>{numbers.text(f'{prefix}|check|{i}', cell(check.value))}</td><td>{escape(number(check.figure))}</td>"
+            f"<td>{numbers.text(f'{prefix}|check|{i}', here)}</td><td>{escape(published)}</td>"
             f"<td>{numbers.text(f'{prefix}|verdict|{i}', verdict)}</td></tr>"
         )
-    head = '<tr><th></th><th scope="col">here</th><th scope="col">published</th><th></th></tr>'
+    figures = any(not check.relation for check in section.checks)
+    head = f'<tr><th></th><th scope="col">here</th><th scope="col">{"published" if figures else ""}</th><th></th></tr>'
     return f'<div class="scroll"><table class="checks">{head}{"".join(rows)}</table></div>'
 
 

@@ -41,11 +41,11 @@ class View(Protocol):
 class Shell:
     """One visitor's page around their session."""
 
-    def __init__(self, session: Session, start: Address, ready: Callable[[], bool]) -> None:
+    def __init__(self, session: Session, start: Address, ready: Callable[[], bool], loaded: Callable[[], bool]) -> None:
         self.session = session
         self.looks: dict[str, str] = dict(start.looks)
         self.current = start.view
-        self._engine_ready = ready
+        self._engine_ready, self.loaded = ready, loaded  # PyTorch; every model the page was opened with
         self.on_shown: Callable[[], object] = lambda: None
         self._start = start
         self._views: dict[str, View] = {}
@@ -146,6 +146,7 @@ class Shell:
             bool(run and run.diverged),
             self._busy,
             len(self.session.models),
+            self.loaded(),
         )
         if now == self._seen:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from html import escape
 
@@ -86,14 +87,15 @@ class Lessons:
         with self._place:
             ui.html(escape(chosen.title), tag="h3", sanitize=True)
             for paragraph in paragraphs(chosen.text).split("\n\n"):
-                say(paragraph)
+                say(re.sub(r"`(\w+)`", lambda named: f"“{LESSONS[named[1]].title}”", paragraph))
             self._note = ui.label().classes("hint").props('role="status"')
             if chosen.parameters:
                 with ui.expansion("Change the numbers").style("width: 100%") as fields:
                     ui.button("As published", on_click=lambda: self._choose(self._name)).props("dense no-caps outline")
                     values, _ = chosen.changed(list(self._changes.items()))
-                    for key, parameter in chosen.parameters.items():
-                        self._fields(key, parameter, values[key])
+                    with ui.element("div").classes("flow"):
+                        for key, parameter in chosen.parameters.items():
+                            self._fields(key, parameter, values[key])
                 fields.value = parameter_count(chosen.parameters) <= 12 or bool(self._changes)
             self._tables = Live(self._opened)
             self._charts = ui.column().style("width: 100%")
@@ -105,8 +107,10 @@ class Lessons:
             self._run()
 
     def _fields(self, key: str, parameter: Parameter, values: Floats) -> None:
-        ui.label(f"{key}: {parameter.what}").classes("hint")
-        with ui.row():
+        with ui.element("div"):
+            ui.label(f"{key}: {parameter.what}").classes("hint")
+            row = ui.row().style("gap: 8px; margin-bottom: 8px")
+        with row:
             for index in list(np.ndindex(values.shape))[:_OPEN]:
                 place = key + "".join(f"[{i}]" for i in index)
                 value = float(values[index])
