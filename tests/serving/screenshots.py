@@ -21,7 +21,7 @@ VIEWS = {
     "lessons": "view=lessons&lesson=five-words",
 }
 DARK = "view=inside&network=in+training&step=300&direct=1&d_hidden=8&window=7.2.0&target=15"
-_COLOURS = 192  # of a picture's palette: flat pages need few, and few make small files
+_COLOURS = 256  # the commonest of a picture are its palette: pages are flat, and a palette makes small files
 _TALL = 2400
 
 
@@ -73,7 +73,10 @@ def _keep(page: Any, to: Path) -> None:
 
     picture = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
     picture = picture.crop((0, 0, picture.width, min(picture.height, _TALL)))
-    picture.quantize(_COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(to, optimize=True)
+    common = sorted(picture.getcolors(picture.width * picture.height), reverse=True)[:_COLOURS]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([part for _, colour in common for part in colour])
+    picture.quantize(palette=palette, dither=Image.Dither.NONE).save(to, optimize=True)
     print(f"{to}: {to.stat().st_size / 1000:.0f} kB")
     page.close()
 
