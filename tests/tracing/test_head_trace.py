@@ -13,6 +13,7 @@ from neuralgram import NPLM, PCG32, InputError, health  # noqa: E402  # after th
 from neuralgram.lm import LanguageModel  # noqa: E402
 from neuralgram.text.windows import Corpus  # noqa: E402
 from neuralgram.tracing import Trace, trace  # noqa: E402
+from tests.tracing.scattered import scattered  # noqa: E402
 
 V, C, M = 11, 3, 4
 COUNTS = [5, 40, 2, 2, 90, 1, 17, 3, 8, 0, 4]
@@ -35,13 +36,7 @@ CONTEXT, TARGET = [2, 7, 2], 9
 
 
 def network(name: str, dtype: object = torch.float64) -> NPLM:
-    """A model far from its initial calm, so that every term matters."""
-    model = NPLM(V, C, M, rng=PCG32(3), head_counts=COUNTS, **MODELS[name]).to(dtype)
-    with torch.no_grad():
-        for i, parameter in enumerate(model.parameters()):
-            draws = torch.from_numpy(PCG32(50 + i).uniforms(parameter.numel())).reshape(parameter.shape)
-            parameter.copy_(2 * draws.to(parameter.dtype) - 1)
-    return model
+    return scattered(NPLM(V, C, M, rng=PCG32(3), head_counts=COUNTS, **MODELS[name]).to(dtype))
 
 
 @pytest.mark.parametrize("name", MODELS)

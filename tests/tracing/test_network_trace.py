@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from neuralgram import NPLM, PCG32, InputError  # noqa: E402  # after the skip
 from neuralgram.tracing import trace  # noqa: E402
+from tests.tracing.scattered import scattered  # noqa: E402
 
 V, C, M = 11, 3, 4
 MODELS = {
@@ -30,13 +31,7 @@ CONTEXT, TARGET = [2, 7, 2], 9  # a repeated word
 
 
 def network(name: str, dtype: object = torch.float64) -> NPLM:
-    """A model far from its initial calm, so that every term matters."""
-    model = NPLM(V, C, M, rng=PCG32(3), **MODELS[name]).to(dtype)
-    with torch.no_grad():
-        for i, parameter in enumerate(model.parameters()):
-            draws = torch.from_numpy(PCG32(50 + i).uniforms(parameter.numel())).reshape(parameter.shape)
-            parameter.copy_(2 * draws.to(parameter.dtype) - 1)
-    return model
+    return scattered(NPLM(V, C, M, rng=PCG32(3), **MODELS[name]).to(dtype))
 
 
 @pytest.mark.parametrize("name", MODELS)
