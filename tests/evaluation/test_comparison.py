@@ -17,8 +17,8 @@ from neuralgram.evaluation.where import Skipped, by_context, by_file, by_frequen
 from neuralgram.mixture import Mixture, Uniform
 from neuralgram.ngram import fit
 from neuralgram.text.corpora import build_corpora
-from neuralgram.text.documents import Documents
 from neuralgram.text.sources import text_document
+from neuralgram.text.staging import Documents
 from neuralgram.text.windows import Corpus, token_frequencies
 from neuralgram.textmodel import TextModel
 

@@ -1,6 +1,6 @@
 """Where documents begin in a stream, through splits, against positions counted by hand."""
 
-from neuralgram.text import documents
+from neuralgram.text import staging
 from neuralgram.text.corpora import build_corpora
 from neuralgram.text.sources import text_document
 
@@ -24,7 +24,7 @@ def test_a_split_cuts_a_document_in_two_and_each_part_counts_from_its_own_start(
 
 
 def test_more_documents_than_are_worth_remembering_are_forgotten(monkeypatch):
-    monkeypatch.setattr(documents, "LIMIT", 2)
+    monkeypatch.setattr(staging, "REMEMBERED", 2)
     assert _stream().documents == {}
 
 

@@ -17,7 +17,7 @@ from neuralgram.evaluation import report  # noqa: E402
 from neuralgram.mixture import Uniform  # noqa: E402
 from neuralgram.ngram import fit  # noqa: E402
 from neuralgram.text.tokenizers import TOKENIZERS  # noqa: E402
-from neuralgram.text.visible import visible  # noqa: E402
+from neuralgram.text.tokenizers.base import visible  # noqa: E402
 from neuralgram.textmodel import TextModel  # noqa: E402
 from neuralgram.tracing import trace  # noqa: E402
 from neuralgram.tracing.steps import number  # noqa: E402

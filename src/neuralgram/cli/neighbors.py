@@ -23,7 +23,7 @@ from neuralgram.cli.common import emit, figure, json_option, model_argument, tab
 @json_option
 def command(model: Path, word: str, k: int, metric: str, as_json: bool) -> None:
     """The K words of MODEL whose rows of C are nearest to that of WORD, in the full space."""
-    from neuralgram.text.visible import visible
+    from neuralgram.text.tokenizers.base import visible
     from neuralgram.textmodel import load
     from neuralgram.tracing import neighbors
 

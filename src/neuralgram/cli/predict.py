@@ -16,7 +16,7 @@ from neuralgram.cli.common import emit, figure, json_option, model_argument, tab
 @json_option
 def command(model: Path, context: str, k: int, as_json: bool) -> None:
     """The K likeliest next tokens after CONTEXT under MODEL, with their probabilities."""
-    from neuralgram.text.visible import visible
+    from neuralgram.text.tokenizers.base import visible
     from neuralgram.textmodel import load
 
     candidates = load(model).predict(context, k)

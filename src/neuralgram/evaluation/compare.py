@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from neuralgram.errors import InputError
 from neuralgram.evaluation.evaluate import Evaluation
 from neuralgram.evaluation.seeds import SeedSpread, spreads
-from neuralgram.text.documents import Documents
+from neuralgram.text.staging import Documents
 
 DRAWS = 2000
 BLOCKS = 200  # of a stream that has no units: long enough to keep neighbours together, many enough to resample

@@ -12,7 +12,7 @@ from neuralgram.errors import InputError
 from neuralgram.evaluation.compare import Ranked, rank
 from neuralgram.evaluation.evaluate import evaluate, first_scored
 from neuralgram.text.corpora import build_corpora
-from neuralgram.text.documents import Documents
+from neuralgram.text.staging import Documents
 from neuralgram.text.store import blocks
 from neuralgram.text.windows import Corpus
 from neuralgram.textmodel import TextModel

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from neuralgram.evaluation.evaluate import Evaluation
 from neuralgram.lm import LanguageModel
-from neuralgram.text.documents import Documents
+from neuralgram.text.staging import Documents
 from neuralgram.text.windows import Corpus
 
 FREQUENCIES = (0, 1, 2, 4, 11, 101, 1001, 10001)  # where bins of training frequency begin

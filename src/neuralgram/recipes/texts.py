@@ -11,8 +11,8 @@ import numpy as np
 
 from neuralgram.errors import TextError
 from neuralgram.text.corpora import Corpora, build_corpora
-from neuralgram.text.documents import Documents
 from neuralgram.text.sources import Document, Source
+from neuralgram.text.staging import Documents
 from neuralgram.text.windows import Corpus
 
 QUICK = 40  # of the text, one part in so many is used by a quick run

@@ -17,12 +17,11 @@ from typing import Any, Literal
 import numpy as np
 
 from neuralgram.errors import InputError, TextError
-from neuralgram.text.documents import Documents
-from neuralgram.text.learning import choose_tokenizer, respool, texts_of
 from neuralgram.text.pieces import unify_line_ends
+from neuralgram.text.second_pass import choose_tokenizer, respool, texts_of
 from neuralgram.text.sources import Document, Reading, Source, read_documents
 from neuralgram.text.splits import PARTS, Split, parse_split
-from neuralgram.text.staging import BOUNDARIES, Part, Reader, Staged, TokenReader, parts_of, stage
+from neuralgram.text.staging import BOUNDARIES, Documents, Part, Reader, Staged, TokenReader, parts_of, stage
 from neuralgram.text.store import FORMAT, IdWriter, describe, load_corpus, read_json, write_json
 from neuralgram.text.tokenizers import Bpe, Bytes, Chars, Tokenizer, Words, load_tokenizer, tokenizer_class
 from neuralgram.text.windows import Corpus, smallest_dtype

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
-from neuralgram.text.visible import visible
+from neuralgram.text.tokenizers.base import visible
 from neuralgram.text.windows import as_ids
 from neuralgram.tracing import prediction
 from neuralgram.tracing import update as updating

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
-from neuralgram.text.visible import visible
+from neuralgram.text.tokenizers.base import visible
 from neuralgram.tracing import render
 from neuralgram.tracing import update as updating
 from neuralgram.tracing.differences import Difference, finite_differences

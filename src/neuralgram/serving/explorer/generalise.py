@@ -13,7 +13,7 @@ from neuralgram.serving.explorer.pulls import alike, along, steps, windows_with
 from neuralgram.serving.explorer.snapshot import Snapshot
 from neuralgram.serving.explorer.texts import Ready
 from neuralgram.serving.explorer.vectors import principal_axes, procrustes
-from neuralgram.text.samples.animals import GRAZERS, HUNTERS
+from neuralgram.text.samples import GRAZERS, HUNTERS
 
 SHEEP = "sheep"
 ANIMALS = (*HUNTERS, *GRAZERS)

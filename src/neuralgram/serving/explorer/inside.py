@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.serving.explorer.drawing import WHOLE
-from neuralgram.text.visible import visible
+from neuralgram.text.tokenizers.base import visible
 from neuralgram.textmodel import TextModel
 from neuralgram.tracing import Trace, trace
 from neuralgram.tracing.prediction import place_name

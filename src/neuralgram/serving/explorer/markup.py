@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuralgram.text.visible import visible
+from neuralgram.text.tokenizers.base import visible
 from neuralgram.tracing.steps import Formula, Section, Step, number
 from neuralgram.tracing.tables import cell
 

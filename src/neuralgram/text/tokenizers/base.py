@@ -23,6 +23,7 @@ from neuralgram.text.windows import as_ids
 
 UNKNOWN = "<unk>"
 UNSEEN = -1  # what `look_up` gives where a symbol is not in the vocabulary and no unknown symbol exists
+_SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥"}  # of what a person would not see
 
 
 class Tokenizer(ABC):
@@ -145,6 +146,15 @@ class Tokenizer(ABC):
     def save(self, path: str | Path) -> None:
         """Writes the `tokenizer.json`."""
         Path(path).write_text(self.to_json(), encoding="utf-8", newline="\n")
+
+
+def visible(token: str) -> str:
+    """`token` with a sign for each space, line end and tab, an escape for what else does not print, ∅ for nothing.
+
+    >>> visible(" the"), visible("\\n"), visible("\\x07"), visible("")
+    ('␣the', '⏎', '\\\\x07', '∅')
+    """
+    return "".join(_SIGNS.get(c) or (c if c.isprintable() else repr(c)[1:-1]) for c in token) or "∅"
 
 
 def utf8(text: str, errors: str = "strict") -> bytes:

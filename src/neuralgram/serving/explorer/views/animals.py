@@ -18,7 +18,7 @@ from neuralgram.serving.explorer.settings import DEFAULTS
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.snapshot import Snapshot
 from neuralgram.serving.explorer.texts import Ready
-from neuralgram.text.samples.animals import GRAZERS, HUNTERS
+from neuralgram.text.samples import GRAZERS, HUNTERS
 
 _ROWS = 8
 _KINDS = {

@@ -13,7 +13,7 @@ from neuralgram.serving.explorer.parts import offer
 from neuralgram.serving.explorer.session import FIVE, TRAINING
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.wires import MEASURES
-from neuralgram.text.visible import visible
+from neuralgram.text.tokenizers.base import visible
 from neuralgram.textmodel import TextModel
 
 _OPTIONS = 400  # tokens a menu offers; the text field reaches all of them

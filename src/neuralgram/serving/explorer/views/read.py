@@ -16,7 +16,7 @@ from neuralgram.serving.explorer.reading import LONGEST, Candidate, Reading, can
 from neuralgram.serving.explorer.session import TRAINING
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.vectors import by_character
-from neuralgram.text.visible import visible
+from neuralgram.text.tokenizers.base import visible
 from neuralgram.textmodel import TextModel
 
 _TABLE = 60  # tokens in the table of surprisals

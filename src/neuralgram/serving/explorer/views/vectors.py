@@ -28,8 +28,8 @@ from neuralgram.serving.explorer.vectors import (
     search,
     to_tsv,
 )
-from neuralgram.text.samples.animals import GRAZERS, HUNTERS
-from neuralgram.text.visible import visible
+from neuralgram.text.samples import GRAZERS, HUNTERS
+from neuralgram.text.tokenizers.base import visible
 from neuralgram.textmodel import TextModel
 
 _NEAR = 10  # neighbours in the list

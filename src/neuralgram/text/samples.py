@@ -1,17 +1,76 @@
-"""Small tales of any length from a small grammar: who and what a tale is about returns again and again.
+"""Texts that come with the package: the animals, a story, and tales of any length.
 
-What follows "said" or "the red" depends on words far back, so that longer contexts predict better: a corpus for
-comparing models on bytes, characters or words, and for timing them on as much text as one likes.
+The animals show what a network learns of an animal that it has never seen eat. The cat, the dog and the fox hunt and
+eat fish and meat; the cow and the goat graze and eat hay and grass. The sheep grazes like them and is never seen
+eating. Of five eaters three eat meat, so after "ate the" fish or meat stands 60% of the time. 16 words (the full stop
+is one), to be read as one stream.
+
+The story has 26 characters and is so small that a network learns it by heart unless weight decay keeps it from it.
+
+The tales come from a small grammar: who and what a tale is about returns again and again, and what follows "said" or
+"the red" depends on words far back, so that longer contexts predict better: a corpus for comparing models on bytes,
+characters or words, and for timing them on as much text as one likes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from neuralgram.errors import InputError
 from neuralgram.rng import PCG32
+from neuralgram.text.shuffle import Permutation
+
+HUNTERS = {"cat": ("fish", "meat"), "dog": ("meat", "fish"), "fox": ("meat", "fish")}
+GRAZERS = {"cow": ("hay", "grass"), "goat": ("grass", "hay"), "sheep": ()}
+_TIMES = 12
+
+
+def animals() -> str:
+    """The text, a sentence a line, in a fixed mixed order."""
+    sentences = []
+    for does, kind in (("hunted", HUNTERS), ("grazed", GRAZERS)):
+        for animal, foods in kind.items():
+            sentences += [f"the {animal} {does} .", f"the {animal} {does} .", f"the {animal} slept ."]
+            sentences += [f"the {animal} ate the {food} ." for food in foods]
+    sentences *= _TIMES
+    order = Permutation(len(sentences), 0).take(0, len(sentences))
+    return "".join(f"{sentences[i]}\n" for i in order)
+
+
+_STORY = """
+a little hen lived in a red house on a green hill. every morning the hen went down the hill to the river.
+one day the hen met a duck on the road. where are you going said the duck.
+i am going down to the river said the hen. the sun is out and the water is warm.
+then i will come with you said the duck.
+so the hen and the duck went down the road. they met a goat under a tree. the goat was eating leaves.
+where are you going said the goat. we are going to the river said the duck.
+the goat looked at the sky. there is a dark cloud over the hill said the goat but i will come with you.
+so the hen and the duck and the goat went on. at the bridge they met a big brown dog. the dog was asleep.
+good morning dog said the hen. good morning dog said the duck. the dog did not hear.
+then the goat stamped on the bridge and the dog jumped up. who is making that noise said the dog.
+we are going to the river said the goat. will you come with us. i am too old to swim said the dog
+but i will come with you.
+so the four friends came to the river. the duck swam in the water. the hen walked in the sand and found a white stone.
+the goat ate the grass and the dog lay in the sun.
+after a while the cloud came over the hill. the wind blew and the rain began to fall. it fell on the hen and it fell
+on the goat and it fell on the dog. only the duck was happy.
+we must go home said the hen. my house is small but it is dry. come with me.
+so they ran over the bridge and up the road to the red house on the hill.
+the hen lit the fire. the goat brought the wood. the duck made a pot of soup.
+they had hot soup and brown bread. the rain fell on the roof and the wind blew in the tree
+but the four friends were warm and dry.
+when the soup was gone the dog told a story. it was a story of a little hen who lived in a red house on a green hill.
+that is a good story said the hen. that is a very good story said the duck and the goat.
+then the fire went down and the moon came up over the river and the four friends fell asleep.
+"""
+
+
+def story() -> str:
+    """The text, a few sentences a line."""
+    return _STORY.removeprefix("\n")
+
 
 _NAMES = ("Mila", "Tom", "Anna", "Ben", "Rosa", "Otto", "Lena", "Max", "Ida", "Paul")
 _KINDS = ("cat", "dog", "fox", "hen", "bear", "mouse", "rabbit", "frog")
@@ -94,3 +153,6 @@ def _tale(row: list[int]) -> str:
 def tale_text(words: int = 100_000, seed: int = 0) -> str:
     """The tales as one string."""
     return "".join(tales(words, seed))
+
+
+SAMPLES: dict[str, Callable[..., str]] = {"animals": animals, "story": story, "tales": tale_text}
