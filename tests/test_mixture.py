@@ -8,7 +8,7 @@ import pytest
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.mixture import Mixture, Uniform
 from neuralgram.ngram import fit
-from neuralgram.ngram.bins import ContextBins
+from neuralgram.ngram.context_bins import ContextBins
 from neuralgram.text.windows import Corpus
 
 RNG = np.random.default_rng(8)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.lm import LanguageModel
-from neuralgram.ngram.bins import ContextBins, em
+from neuralgram.ngram.context_bins import ContextBins, em
 from neuralgram.ngram.counts import Counts
 from neuralgram.text.windows import Corpus, as_ids
 

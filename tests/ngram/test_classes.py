@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from neuralgram.errors import InputError
-from neuralgram.ngram import exchange as rooms
 from neuralgram.ngram import fit
+from neuralgram.ngram import word_classes as rooms
 from neuralgram.ngram.class_model import ClassModel
 from neuralgram.ngram.counts import Counts
-from neuralgram.ngram.exchange import Classes, exchange
+from neuralgram.ngram.word_classes import Classes, exchange
 from neuralgram.text.windows import Corpus
 
 RNG = np.random.default_rng(5)

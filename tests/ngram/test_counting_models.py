@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuralgram.errors import InputError
-from neuralgram.ngram import fit, spill
+from neuralgram.ngram import counts_on_disk, fit
 from neuralgram.ngram.add_k import AddK, tune
 from neuralgram.ngram.counts import Counts
 from neuralgram.text.windows import Corpus
@@ -67,7 +67,7 @@ def test_counting_on_disk_is_counting_in_memory(boundary, chunk):
     corpus = Corpus(ids if boundary is None else np.append(ids, boundary), 30, boundary)
     corpus = Corpus(corpus.ids[: 40 * chunk], 30, boundary) if chunk < 100 else corpus
     whole = Counts.of(corpus, 4)
-    unigrams, higher = spill.orders(corpus, 4, chunk)
+    unigrams, higher = counts_on_disk.orders(corpus, 4, chunk)
     np.testing.assert_array_equal(unigrams, whole.counts[0])
     for k, found in enumerate(higher, 2):
         np.testing.assert_array_equal(found.keys, whole.trie.keys[k - 2])

@@ -9,7 +9,7 @@ import pytest
 
 from neuralgram.errors import InputError
 from neuralgram.ngram import fit
-from neuralgram.ngram.bins import ContextBins, bin_count, bin_of, em
+from neuralgram.ngram.context_bins import ContextBins, bin_count, bin_of, em
 from neuralgram.text.windows import Corpus
 from tests.ngram import naive
 

@@ -121,7 +121,7 @@ def test_a_mixture_shows_its_parts_and_weights() -> None:
 
 def test_a_binned_mixture_shows_the_weights_of_its_bin() -> None:
     from neuralgram.mixture import Mixture
-    from neuralgram.ngram.bins import ContextBins
+    from neuralgram.ngram.context_bins import ContextBins
 
     parts = [fit("add-k", CORPUS, 2, k=0.5), fit("longest-match", CORPUS, 3, floor=0.1)]
     bins = ContextBins.of(CORPUS)
@@ -201,7 +201,7 @@ def test_a_table_without_counts_says_so_in_a_line(tmp_path: Path) -> None:
 
 
 def test_a_class_model_shows_the_counts_of_its_classes() -> None:
-    from neuralgram.ngram.exchange import Classes
+    from neuralgram.ngram.word_classes import Classes
 
     class_of = np.array([0, 0, 1, 1, 2, 2, 3])
     model = fit("class", UNITS, 2, classes=Classes(class_of, 4), discounts=[[0.6, 1.1, 1.4]] * 2)

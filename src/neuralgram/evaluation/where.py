@@ -122,7 +122,7 @@ class _Contexts:
 
     def __call__(self, contexts: NDArray[np.int64]) -> NDArray[np.int64]:
         """The lengths [B] of contexts [B, c]."""
-        from neuralgram.ngram.frequencies import whole
+        from neuralgram.ngram.counts import whole
 
         nodes = self.trie.contexts(contexts)
         seen = np.empty((len(nodes), contexts.shape[1]), np.bool_)

@@ -33,7 +33,7 @@ _FOODS = ("fish", "meat", "grass", "hay")
 
 
 def _animals(v: Values) -> list[Section]:
-    from neuralgram.ngram.longest_match import LongestMatch
+    from neuralgram.ngram.relative_frequency import LongestMatch
 
     sample = sample_of("animals")
     counting = LongestMatch.fit(sample.train, 4)

@@ -7,16 +7,13 @@ from typing import Any
 
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.ngram.add_k import AddK
-from neuralgram.ngram.adjusted import pruning
+from neuralgram.ngram.adjusted_counts import Form, pruning
 from neuralgram.ngram.backoff import BackoffModel
 from neuralgram.ngram.class_model import ClassModel
 from neuralgram.ngram.deleted_interpolation import DeletedInterpolation
-from neuralgram.ngram.forms import Form
-from neuralgram.ngram.kneser_ney import KneserNey
-from neuralgram.ngram.longest_match import LongestMatch
-from neuralgram.ngram.mle import MaximumLikelihood
+from neuralgram.ngram.kneser_ney import KneserNey, ModifiedKneserNey
 from neuralgram.ngram.model import Config, NgramModel, State
-from neuralgram.ngram.modified_kneser_ney import ModifiedKneserNey
+from neuralgram.ngram.relative_frequency import LongestMatch, MaximumLikelihood
 from neuralgram.ngram.trie import require_order
 from neuralgram.text.windows import Corpus
 

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError
-from neuralgram.ngram.counts import Counts
-from neuralgram.ngram.frequencies import Frequencies
+from neuralgram.ngram.counts import Counts, Frequencies
 from neuralgram.ngram.model import Config, NgramModel, State, sizes
 from neuralgram.ngram.trie import Ints, require_order
 from neuralgram.text.windows import Corpus, as_ids

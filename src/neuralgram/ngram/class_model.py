@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError, ModelDirError
+from neuralgram.ngram.adjusted_counts import Form
 from neuralgram.ngram.backoff import BackoffTable
 from neuralgram.ngram.counts import Counts
-from neuralgram.ngram.exchange import Classes, exchange
-from neuralgram.ngram.forms import Form
 from neuralgram.ngram.kneser_ney import Discounts, Settings, described, estimate
 from neuralgram.ngram.model import Config, NgramModel, State, log, sizes
 from neuralgram.ngram.trie import Floats, Ints
+from neuralgram.ngram.word_classes import Classes, exchange
 from neuralgram.text.windows import Corpus, as_ids
 
 

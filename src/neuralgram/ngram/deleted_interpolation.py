@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError, ModelDirError
-from neuralgram.ngram.bins import bin_count, bin_of, em
-from neuralgram.ngram.counts import Counts
-from neuralgram.ngram.frequencies import Frequencies
+from neuralgram.ngram.context_bins import bin_count, bin_of, em
+from neuralgram.ngram.counts import Counts, Frequencies
 from neuralgram.ngram.model import Config, NgramModel, State, log, sizes
 from neuralgram.ngram.trie import Floats, Ints
 from neuralgram.text.windows import Corpus, as_ids

@@ -1,4 +1,6 @@
-"""Kneser–Ney smoothing with one discount an order (Kneser & Ney 1995); the equations stand in `forms`."""
+"""Kneser–Ney smoothing with one discount an order (Kneser & Ney 1995), and modified, with three: for counts of 1, of 2
+and of 3 or more (Chen & Goodman 1999). The equations stand in `adjusted_counts`.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from neuralgram.errors import InputError
 from neuralgram.ngram import discounts as absolute
-from neuralgram.ngram.adjusted import Adjusted
+from neuralgram.ngram.adjusted_counts import Adjusted, Form, table
 from neuralgram.ngram.backoff import BackoffModel, BackoffTable
 from neuralgram.ngram.counts import Counts
-from neuralgram.ngram.forms import Form, table
 from neuralgram.ngram.trie import Floats
-from neuralgram.ngram.tuning import tuned
 from neuralgram.text.windows import Corpus
 
 Discounts = str | Sequence[Any]
@@ -42,7 +42,7 @@ def estimate(counts: Counts, settings: Settings, valid: Corpus | None = None) ->
     else:
         raise InputError(f"discounts {wanted!r}: expected counts, tuned, or a list with one or three numbers an order")
     if wanted == "tuned" and valid is not None:
-        D = tuned(adjusted, D, form, valid, modified=settings.modified)
+        D = absolute.tuned(adjusted, D, form, valid, modified=settings.modified)
     return table(adjusted, D, form), D
 
 
@@ -88,3 +88,28 @@ def described(settings: Settings, D: Floats) -> dict[str, Any]:
         "discounts_from": origin,
         "prune": [int(t) for t in settings.thresholds],
     }
+
+
+class ModifiedKneserNey(BackoffModel):
+    """Kneser–Ney smoothing with three discounts an order: the standard others compare with."""
+
+    smoothing: ClassVar[str] = "modified-kneser-ney"
+
+    @classmethod
+    def fit(
+        cls,
+        corpus: Corpus,
+        order: int,
+        *,
+        form: str = "interpolated",
+        discounts: Discounts = "counts",
+        valid: Corpus | None = None,
+        prune: Sequence[int] = (),
+        unigrams: str = "uniform",
+        memory_limit: int | None = None,
+    ) -> Self:
+        """Count a corpus and smooth; the options are those of `KneserNey.fit`, given discounts three an order."""
+        counts = Counts.of(corpus, order, memory_limit=memory_limit)
+        settings = Settings(True, Form(form, unigrams), discounts, prune)
+        made, D = estimate(counts, settings, valid)
+        return cls(made, described(settings, D))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.mixture import Uniform
-from neuralgram.ngram.bins import ContextBins, em
+from neuralgram.ngram.context_bins import ContextBins, em
 from neuralgram.recipes.rows import Row
 from neuralgram.recipes.work import Floats, Work
 from neuralgram.text.windows import token_frequencies

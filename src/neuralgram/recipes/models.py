@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.ngram import fit as count
-from neuralgram.ngram.exchange import Classes, exchange
+from neuralgram.ngram.word_classes import Classes, exchange
 from neuralgram.recipes.rows import Row
 from neuralgram.recipes.work import Work, save_array
 from neuralgram.rng import generator

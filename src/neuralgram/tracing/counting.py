@@ -62,8 +62,7 @@ def history(ids: NDArray[np.int64], length: int, words: Words) -> str:
 
 
 def _count_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) -> list[Section]:
-    from neuralgram.ngram.counts import Counts
-    from neuralgram.ngram.frequencies import Frequencies, longest
+    from neuralgram.ngram.counts import Counts, Frequencies, longest
 
     frequencies = Frequencies(Counts.from_state(lm.vocab_size, lm.context + 1, lm.boundary, lm.state()))
     window = ids[None, :]

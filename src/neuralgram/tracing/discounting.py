@@ -3,7 +3,7 @@
     interpolated   p_j(w) = (a(hw) − D)/Σa + γ(h)·p_{j−1}(w)           h the last j tokens
     back-off       p_j(w) = (a(hw) − D)/Σa where hw is listed, else β(h)·p_{j−1}(w)
 
-a is an adjusted count (see `ngram.adjusted`), γ the share of Σa that discounts and pruning free.
+a is an adjusted count (see `ngram.adjusted_counts`), γ the share of Σa that discounts and pruning free.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.ngram.longest_match import LongestMatch
+from neuralgram.ngram.relative_frequency import LongestMatch
 from neuralgram.serving.explorer.pulls import alike, along, steps, windows_with
 from neuralgram.serving.explorer.snapshot import Snapshot
 from neuralgram.serving.explorer.texts import Ready

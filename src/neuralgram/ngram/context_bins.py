@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
-from neuralgram.ngram.counts import Counts
-from neuralgram.ngram.frequencies import whole
+from neuralgram.ngram.counts import Counts, whole
 from neuralgram.ngram.trie import Floats, Ints
 from neuralgram.text.windows import Corpus
 

@@ -3,7 +3,7 @@
 The text is read in chunks that fit. For each order a chunk leaves its distinct keys as one sorted run, and where
 each of its tokens stands in that run; the runs are merged block by block; then every token's place among all
 n-grams of the order is written down, for the next order to build on. The counts are memory-mapped, from files in
-the temporary folder (TMPDIR) that vanish with the process.
+the temporary folder (TMPDIR) that vanish with the process. A text that fits is one run, and takes `ends` and `group`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
-from neuralgram.ngram.group import Group, ends, group
 from neuralgram.ngram.trie import Ints
 from neuralgram.text.windows import Corpus, as_ids
 
@@ -169,3 +168,35 @@ def _mapped(path: Path) -> Ints:
     if path.stat().st_size == 0:
         return np.empty(0, np.int64)
     return np.memmap(path, np.int64, "r")
+
+
+class Group(NamedTuple):
+    """Sorted distinct keys [N], how often each occurs [N], where one occurrence is [N]; each asked key's place [M]."""
+
+    keys: Ints
+    counts: Ints
+    first: Ints
+    place: Ints
+
+
+def group(keys: Ints) -> Group:
+    """Sort `keys` [M] and join equal ones."""
+    turn = np.argsort(keys)
+    ordered = keys[turn]
+    new = np.ones(len(keys), np.bool_)
+    new[1:] = ordered[1:] != ordered[:-1]
+    first = np.flatnonzero(new)
+    place = np.empty(len(keys), np.int64)
+    place[turn] = np.cumsum(new) - 1
+    return Group(ordered[first], np.diff(first, append=len(keys)), turn[first], place)
+
+
+def ends(nodes: Ints, tokens: Ints, order: int, boundary: int | None) -> Ints:
+    """Where the n-grams of an order end, given each token's node in the order below, [M].
+
+    The (k − 1)-gram one token earlier is there and, if longer than `<s>`, does not end in `</s>`.
+    """
+    known = nodes[:-1] >= 0
+    if boundary is not None and order > 2:
+        known &= tokens[:-1] != boundary
+    return np.flatnonzero(known) + 1

@@ -1,4 +1,7 @@
-"""What the estimators that smooth nothing share: p(w | h) = c(h_j w)/c(h_j), h_j the last j tokens; they differ in j.
+"""The estimators that smooth nothing: p(w | h) = c(h_j w)/c(h_j), h_j the last j tokens; they differ in j.
+
+Maximum likelihood reads the whole context. The longest match reads the longest end of it that was seen: after "the
+sheep ate the", never seen, it reads "ate the" and knows nothing of sheep. It falls back for contexts, never for words.
 
 A word never seen after h_j has probability 0 (loss inf); after a context never seen, which has no relative
 frequency, every token has 1/V. `floor` ε mixes in the uniform distribution, (1 − ε)·p + ε/V: every loss is finite.
@@ -13,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError
-from neuralgram.ngram.counts import Counts
-from neuralgram.ngram.frequencies import Frequencies
+from neuralgram.ngram.counts import Counts, Frequencies, longest
 from neuralgram.ngram.model import Config, NgramModel, State, log, sizes
 from neuralgram.ngram.trie import Floats, Ints
 from neuralgram.text.windows import Corpus, as_ids
@@ -80,3 +82,25 @@ def _check_floor(floor: float) -> float:
     if not 0 <= floor <= 1:
         raise InputError(f"floor {floor}: expected the weight of the uniform distribution, 0 to 1")
     return float(floor)
+
+
+class MaximumLikelihood(RelativeFrequency):
+    """The relative frequency after the whole context, c(hw)/c(h), and nothing else."""
+
+    smoothing = "mle"
+
+    def _length(self, windows: Ints, total: Ints) -> Ints:
+        return self._frequencies.whole(windows)
+
+
+class LongestMatch(RelativeFrequency):
+    """The relative frequencies after the longest end of the context that was seen."""
+
+    smoothing = "longest-match"
+
+    def matched(self, contexts: ArrayLike) -> NDArray[np.int64]:
+        """How many of the last tokens of each context [B, c] are read, [B]: 0 … c."""
+        return longest(self._frequencies.seen(self.check_windows(contexts))[1])
+
+    def _length(self, windows: Ints, total: Ints) -> Ints:
+        return longest(total)
