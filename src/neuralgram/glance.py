@@ -28,7 +28,7 @@ def line(model: Any) -> str:
     told += [f"{name} {config[name]}" for name in ("d_emb", "d_hidden", "head") if name in config]
     size = _size(model)
     told += [f"{spaced(size[0])} {size[1]}"] if size else []
-    parts = [f"{_weight(model, k)}·{part!r}" for k, part in enumerate(getattr(model, "parts", ()))]
+    parts = [f"{_weight(model, k)}·{part!r}" for k, part in enumerate(model.parts)]
     told += [" + ".join(parts)] if parts else []
     return f"<{type(model).__name__}: {', '.join(told)}>"
 
@@ -46,7 +46,7 @@ def table(model: Any, more: Iterable[tuple[str, str]] = ()) -> str:
 
 
 def _config(model: Any) -> dict[str, Any]:
-    return dict(model.config()) if hasattr(model, "config") else {}
+    return dict(model.config())
 
 
 def _size(model: Any) -> tuple[int, str] | None:
@@ -67,7 +67,7 @@ def _orders(model: Any) -> list[int]:
 def _inside(model: Any) -> list[tuple[str, str]]:
     if hasattr(model, "named_parameters"):
         found = [(name, " × ".join(map(spaced, p.shape))) for name, p in model.named_parameters()]
-    elif hasattr(model, "parts"):
+    elif model.parts:
         found = [(f"part {k + 1}, {_weight(model, k)}", repr(part)) for k, part in enumerate(model.parts)]
     else:
         found = [(f"order {k}", f"{spaced(count)} n-grams") for k, count in enumerate(_orders(model), 1)]

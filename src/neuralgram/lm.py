@@ -7,8 +7,9 @@ its `context` tokens, oldest first; scoring, perplexity and generation are writt
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,18 +19,49 @@ from neuralgram.glance import line, table
 from neuralgram.sampling import Chooser, Sampling
 from neuralgram.text.windows import Corpus, Windows, as_ids
 
-# Each model class sets `score_batch` to the windows it likes to score at once; results do not depend on it.
+if TYPE_CHECKING:
+    from neuralgram.explanation import Panel
+
+State = dict[str, NDArray[Any]]
+
+
+class Size(NamedTuple):
+    """How large a model is: so many `numbers` of a `unit` (parameters, n-grams), and `bytes` of arrays in memory."""
+
+    numbers: int
+    unit: str
+    bytes: int
+
+
+class TopK(NamedTuple):
+    """The k likeliest next tokens of each window, likeliest first: `ids` [B, k], `log_probs` [B, k] in nats."""
+
+    ids: NDArray[np.int64]
+    log_probs: NDArray[np.float64]
 
 
 class LanguageModel(ABC):
     """P(next token | the last `context` tokens), over ids 0 … vocab_size − 1.
 
-    Attributes every model has: `vocab_size` (V), `context` (c, 0 or more), `score_batch`.
+    `log_probs` and `context_nll` make a model. A kind that is stored, drawn and explained says more of itself, and
+    whoever needs to know asks here, never for the class:
+
+    kind         its name in `families.KINDS`; "model" where it is of no kind that can be stored
+    vocab_size   V
+    context      c, 0 or more
+    score_batch  the windows it likes to score at once; results do not depend on it
+    boundary     the id that it reads as the end of a unit, None for a stream; `says_boundary` tells whether it has a
+                 say in it: a network takes each id as it comes
+    parts        the models it is made of
     """
 
+    kind: ClassVar[str] = "model"
     vocab_size: int
     context: int
     score_batch: int = 1024
+    boundary: int | None = None
+    says_boundary: bool = False
+    parts: tuple[LanguageModel, ...] = ()
 
     @abstractmethod
     def log_probs(self, contexts: ArrayLike) -> NDArray[np.float64]:
@@ -42,7 +74,55 @@ class LanguageModel(ABC):
     @property
     def called(self) -> str:
         """What a message calls it: the estimator's name, or the kind of model."""
-        return str(getattr(self, "smoothing", None) or getattr(self, "kind", None) or type(self).__name__)
+        return self.kind if self.kind != "model" else type(self).__name__
+
+    # ---- what is stored: `from_state(config(), state(), parts)` is the same model ----
+
+    def config(self) -> dict[str, Any]:
+        """What was chosen, as JSON values."""
+        return {"vocab_size": self.vocab_size, "context": self.context}
+
+    def contract_config(self) -> dict[str, Any]:
+        """What config.json holds: what every reader of the format knows, and nothing else."""
+        return {"tl_arch": self.kind, "vocab_size": self.vocab_size, "tl_context": self.context}
+
+    def state(self) -> State:
+        """What was learned or counted, as arrays by name; the parts' is their own."""
+        return {}
+
+    @classmethod
+    def from_state(cls, config: Mapping[str, Any], state: State, parts: Sequence[LanguageModel] = ()) -> Self:
+        """The model that `config()`, `state()` and `parts` describe; `InputError` where it cannot be stored."""
+        raise InputError(f"a {cls.__name__} cannot be loaded: it says nothing of how it is made")
+
+    def size(self) -> Size:
+        """How much was learned or counted; of a model made of others, theirs together."""
+        found = [part.size() for part in self.parts]
+        if not found:
+            arrays = self.state().values()
+            return Size(sum(a.size for a in arrays), "numbers", sum(a.nbytes for a in arrays))
+        units = {size.unit for size in found if size.numbers}
+        unit = units.pop() if len(units) == 1 else "numbers"
+        return Size(sum(size.numbers for size in found), unit, sum(size.bytes for size in found))
+
+    # ---- what can be asked of one window or of many ----
+
+    def top(self, contexts: ArrayLike, k: int) -> TopK:
+        """The `k` likeliest next tokens after each of `contexts` [B, c], likeliest first; ties in id order."""
+        if k < 1:
+            raise InputError(f"k = {k}: expected at least 1")
+        log_p_BV = self.log_probs(contexts)
+        ids = np.argsort(-log_p_BV, axis=1, kind="stable")[:, :k]
+        return TopK(ids, np.take_along_axis(log_p_BV, ids, axis=1))
+
+    def unnormalized(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
+        """About −log P(target | context) in nats, float64 [B], without a sum over V; only of models trained for it."""
+        raise InputError(f"a {self.called} model has no scores without the sum over V: score it normalised")
+
+    def explain(self, context: NDArray[np.int64], words: Sequence[int]) -> tuple[Panel, ...]:
+        """How P after one window [c] is made, panel by panel, for `words`, the one that matters most first; () where
+        there is nothing to show but P."""
+        return ()
 
     def __repr__(self) -> str:
         made = hasattr(self, "vocab_size") and hasattr(self, "context")  # not so in an error on the way
@@ -64,7 +144,7 @@ class LanguageModel(ABC):
             out[start : start + size] = self.context_nll(contexts, targets)
         return out
 
-    def nll(self, ids: ArrayLike, batch_size: int = 1024) -> NDArray[np.float64]:
+    def nll(self, ids: ArrayLike, batch_size: int | None = None) -> NDArray[np.float64]:
         """−log P in nats of ids[c:], float64 [len(ids) − c]; `ids` [T] is read as one stream."""
         flat = as_ids(ids, self.vocab_size)
         if flat.ndim != 1:

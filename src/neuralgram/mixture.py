@@ -8,14 +8,14 @@ zero, or all of them, gives inf and never NaN.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError, ModelDirError
-from neuralgram.lm import LanguageModel
+from neuralgram.lm import LanguageModel, State
 from neuralgram.ngram.context_bins import ContextBins, em
 from neuralgram.ngram.counts import Counts
 from neuralgram.text.windows import Corpus, as_ids
@@ -63,7 +63,7 @@ class Uniform(LanguageModel):
         return {"vocab_size": self.vocab_size}
 
     @classmethod
-    def from_state(cls, config: dict[str, Any], state: dict[str, NDArray[Any]]) -> Self:
+    def from_state(cls, config: Mapping[str, Any], state: State, parts: Sequence[LanguageModel] = ()) -> Self:
         """The model that `config()` and `state()` describe."""
         return cls(config["vocab_size"], state.get("among"))
 
@@ -83,6 +83,7 @@ class Mixture(LanguageModel):
         """`weights` [K] (or [Q, K] with `bins`): 0 or more, each row summing to 1 (within 10⁻⁶; then made exact)."""
         self.parts = tuple(parts)
         self.vocab_size, self.boundary = _agreed(self.parts)
+        self.says_boundary = any(part.says_boundary for part in self.parts)
         self.bins = bins
         self.context = max(part.context for part in self.parts)
         if bins is not None:
@@ -153,7 +154,7 @@ class Mixture(LanguageModel):
         return {"parts": len(self.parts), "bins": length, "bins_boundary": boundary, "vocab_size": self.vocab_size}
 
     @classmethod
-    def from_state(cls, config: dict[str, Any], state: dict[str, NDArray[Any]], parts: Sequence[LanguageModel]) -> Self:
+    def from_state(cls, config: Mapping[str, Any], state: State, parts: Sequence[LanguageModel] = ()) -> Self:
         """The mixture that `config()` and `state()` describe, of these parts."""
         if len(parts) != config["parts"]:
             raise ModelDirError(f"a mixture of {config['parts']} parts: {len(parts)} were found")
@@ -170,7 +171,7 @@ def _agreed(parts: Sequence[LanguageModel]) -> tuple[int, int | None]:
     if not parts:
         raise InputError("a mixture of no models: expected at least one part")
     first = parts[0].vocab_size
-    boundaries = [(i, part.boundary) for i, part in enumerate(parts) if hasattr(part, "boundary")]
+    boundaries = [(i, part.boundary) for i, part in enumerate(parts) if part.says_boundary]
     for i, part in enumerate(parts):
         if part.vocab_size != first:
             raise InputError(f"part {i + 1} is over {part.vocab_size} symbols, part 1 over {first}: expected the same")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from neuralgram import __version__
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.files import sha256, write_together
-from neuralgram.lm import LanguageModel
+from neuralgram.lm import LanguageModel, State
 
 if TYPE_CHECKING:
     from neuralgram.neural.nplm import NPLM
@@ -38,8 +38,6 @@ KINDS = {
     "uniform": "neuralgram.mixture:Uniform",
 }
 _CONTRACT_KEYS = {"tl_arch", "vocab_size", "tl_context", "tl_d_emb", "hidden_size", "tl_direct"}
-
-State = dict[str, NDArray[Any]]
 
 
 @dataclass
@@ -62,21 +60,21 @@ def save(folder: Path | str, saved: Saved) -> None:
     Raises `InputError` where tokenizer, boundary and model do not agree on the vocabulary.
     """
     folder = Path(folder)
-    model: Any = saved.model
+    model = saved.model
     if saved.boundary not in BOUNDARIES:
         raise InputError(f"boundary {saved.boundary!r}: expected one of {', '.join(BOUNDARIES)}")
     if saved.tokenizer is not None:
         check_vocabulary(model.vocab_size, saved.tokenizer, saved.boundary)
     form = "tinyllm" if model.kind == "nplm" else "neuralgram"
     files = {
-        "config.json": _json(_contract(model)),
+        "config.json": _json(model.contract_config()),
         "model.safetensors": _tensors(model.state(), {"format": form, "tl_arch": model.kind}),
     }
     if saved.frequencies is not None:
         files["frequencies.safetensors"] = _tensors({"frequencies": saved.frequencies}, {"format": "neuralgram"})
     if saved.tokenizer is not None:
         files["tokenizer.json"] = saved.tokenizer.to_json().encode()
-    parts = getattr(model, "parts", ())
+    parts = model.parts
     for number, part in enumerate(parts):
         save(folder / "parts" / str(number), Saved(part, saved.tokenizer, saved.boundary))
     story = {
@@ -103,7 +101,7 @@ def load(folder: Path | str) -> Saved:
     state = _read_tensors(files["model.safetensors"], folder / "model.safetensors")
     if story:
         model = _build(folder, story, state)
-        if _contract(model) != contract:
+        if model.contract_config() != contract:
             raise ModelDirError(f"{folder}: config.json and neuralgram.json disagree; save the model again")
     else:
         model = _build_contract(folder, contract, state)
@@ -169,13 +167,6 @@ def check_vocabulary(vocab_size: int, tokenizer: Tokenizer, boundary: str) -> No
         raise InputError(
             f"a model over {vocab_size} symbols: tokenizer {tokenizer.name!r}, boundary {boundary!r} makes {expected}"
         )
-
-
-def _contract(model: Any) -> dict[str, Any]:
-    if hasattr(model, "contract_config"):
-        contract: dict[str, Any] = model.contract_config()
-        return contract
-    return {"tl_arch": model.kind, "vocab_size": model.vocab_size, "tl_context": model.context}
 
 
 def _tensors(state: State, metadata: dict[str, str]) -> bytes:

@@ -32,7 +32,7 @@ def command(model: Path, text: str | None, field: str | None, encoding: str, err
 
     saved = load(model)
     story = saved.info
-    state: dict[str, Any] = saved.model.state()  # type: ignore[attr-defined]
+    state: dict[str, Any] = saved.model.state()
     size = size_of(saved.model)
     shapes = {name: list(array.shape) for name, array in state.items()}
     record = {
@@ -42,7 +42,7 @@ def command(model: Path, text: str | None, field: str | None, encoding: str, err
         "context": saved.model.context,
         "parameters": size.numbers,
         "unit": size.unit,
-        "model": saved.model.config(),  # type: ignore[attr-defined]
+        "model": saved.model.config(),
         "tokenizer": saved.tokenizer.name if saved.tokenizer else story.get("tokenizer"),
         "boundary": saved.boundary,
         "tensors": shapes,

@@ -27,8 +27,13 @@ class NgramModel(LanguageModel):
     kind: ClassVar[str] = "ngram"
     smoothing: ClassVar[str]
     score_batch = 65536
-    boundary: int | None
+    says_boundary = True
     fit: ClassVar[Callable[..., NgramModel]]
+
+    @property
+    def called(self) -> str:
+        """The estimator's name."""
+        return self.smoothing
 
     @property
     def order(self) -> int:

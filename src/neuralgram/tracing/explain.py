@@ -50,7 +50,7 @@ def trace(
 
 def _learns(lm: LanguageModel) -> bool:
     """Whether the model, or a part of the mixture, is trained by steps."""
-    return getattr(lm, "kind", "") == "nplm" or any(_learns(part) for part in getattr(lm, "parts", ()))
+    return getattr(lm, "kind", "") == "nplm" or any(_learns(part) for part in lm.parts)
 
 
 class _Naming(NamedTuple):
@@ -79,7 +79,7 @@ def _trace(lm: LanguageModel, ids: NDArray[np.int64], naming: _Naming, target: i
         from neuralgram.tracing.mixtures import bin_of, mixture_sections, weights_of
 
         weights = weights_of(lm, ids)
-        traces = [_trace(part, part_window(part, ids), naming, target, choices) for part in lm.parts]  # type: ignore[attr-defined]
+        traces = [_trace(part, part_window(part, ids), naming, target, choices) for part in lm.parts]
         parts = tuple(Part(float(w), t) for w, t in zip(weights, traces, strict=True))
         sections = mixture_sections(parts, log_p, words, bin_of(lm, ids))
     else:
@@ -151,7 +151,7 @@ def _name(lm: LanguageModel) -> str:
 
 
 def _summary(lm: LanguageModel) -> str:
-    config: dict[str, Any] = lm.config() if hasattr(lm, "config") else {}
+    config: dict[str, Any] = lm.config()
     if getattr(lm, "kind", "") == "nplm":
         hidden = config["d_hidden"]
         sizes = f"V {lm.vocab_size}, c {lm.context}, m {config['d_emb']}, h {hidden}"
@@ -160,7 +160,7 @@ def _summary(lm: LanguageModel) -> str:
         return f"a network: {sizes}, {', '.join(option for option in options if option)}"
     if getattr(lm, "kind", "") == "ngram":
         return f"a counting model: {config.get('smoothing', 'n-gram')}, order {lm.context + 1}, V {lm.vocab_size}"
-    return f"{'a mixture' if hasattr(lm, 'parts') else type(lm).__name__}: V {lm.vocab_size}, c {lm.context}"
+    return f"{'a mixture' if lm.parts else type(lm).__name__}: V {lm.vocab_size}, c {lm.context}"
 
 
 def _read(

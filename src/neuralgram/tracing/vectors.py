@@ -46,7 +46,7 @@ def neighbors(model: Traced, word: str | int, k: int = 10, metric: str = "cosine
 
 def vectors(lm: LanguageModel) -> Floats:
     """C [V, m] in float64; refuses models that have none."""
-    state: dict[str, Any] = lm.state() if getattr(lm, "kind", "") == "nplm" else {}  # type: ignore[attr-defined]
+    state: dict[str, Any] = lm.state() if getattr(lm, "kind", "") == "nplm" else {}
     if "emb.weight" not in state:
         raise InputError(f"{lm.called} has no vectors: expected a network")
     return np.asarray(state["emb.weight"], np.float64)

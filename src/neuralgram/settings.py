@@ -1,0 +1,178 @@
+"""Settings, each written once: a field of its owner's frozen dataclass says what it is, and everything else reads that.
+
+    @dataclass(frozen=True)
+    class Settings:
+        lr: float = setting(2e-3, help="Learning rate.", low=0)
+
+From the field come the command's option, the printed plan, the page's control, the row in the docs, the check and its
+error sentence. Values are JSON values; what a field may hold is its annotation: int, float, bool, str, a tuple or a
+dict, each perhaps `| None`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from neuralgram.errors import InputError
+
+T = TypeVar("T")
+_KEY = "setting"
+
+
+@dataclass(frozen=True)
+class About:
+    """What is said of a setting.
+
+    help     one sentence for a person; `auto` says what stands in where nothing is given
+    unit     of the number: nats, tokens, seconds, updates, …
+    choices  the names a text may have; a family will do
+    low, high, above, below   bounds: from low, to high, above (without it), below (without it)
+    """
+
+    help: str
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    below: float | None = None
+    auto: str = ""
+
+    @property
+    def range(self) -> str:
+        """The bounds in words: `of at least 0 and below 1`; "" without any."""
+        words = [("of at least", self.low), ("above", self.above), ("at most", self.high), ("below", self.below)]
+        return " and ".join(f"{word} {bound:g}" for word, bound in words if bound is not None)
+
+    def admits(self, value: float) -> bool:
+        """Whether a number is finite and within the bounds."""
+        return (
+            math.isfinite(value)
+            and (self.low is None or value >= self.low)
+            and (self.high is None or value <= self.high)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+
+@dataclass(frozen=True)
+class Described:
+    """A setting as others read it: its name, the type it holds, whether it may be None, its default, and the rest."""
+
+    name: str
+    kind: type
+    item: type | None  # of a tuple's entries
+    optional: bool
+    default: Any
+    required: bool
+    about: About
+
+    @property
+    def option(self) -> str:
+        """As it is written on the command line: `--weight-decay`."""
+        return "--" + self.name.replace("_", "-")
+
+
+def setting(
+    default: Any = MISSING,
+    *,
+    help: str,
+    unit: str = "",
+    choices: Iterable[str] = (),
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    auto: str = "",
+) -> Any:
+    """A field of a settings class; a default that is a dict or a list is made anew for each instance."""
+    about = About(help, unit, tuple(choices), low, high, above, below, auto)
+    if isinstance(default, dict | list):
+        return field(default_factory=lambda: type(default)(default), metadata={_KEY: about})
+    if default is MISSING:
+        return field(metadata={_KEY: about})
+    return field(default=default, metadata={_KEY: about})
+
+
+def described(owner: type) -> tuple[Described, ...]:
+    """Every setting of a class, in its order."""
+    hints = get_type_hints(owner)
+    found = []
+    for one in fields(owner):
+        if _KEY not in one.metadata:
+            continue
+        kind, item, optional = _read_hint(hints[one.name])
+        required = one.default is MISSING and one.default_factory is MISSING
+        default = None if required else one.default if one.default is not MISSING else _made(one)
+        found.append(Described(one.name, kind, item, optional, default, required, one.metadata[_KEY]))
+    return tuple(found)
+
+
+def check(made: Any) -> None:
+    """Refuse the first setting of `made` that is not what its field says, with an `InputError`; whole numbers given
+    for a float are made floats, lists tuples."""
+    for one in described(type(made)):
+        object.__setattr__(made, one.name, checked(one, getattr(made, one.name)))
+
+
+def checked(one: Described, value: Any) -> Any:
+    """`value` as the setting holds it, or an `InputError` that names it."""
+    if value is None and one.optional:
+        return None
+    if one.kind is tuple and isinstance(value, list | tuple):
+        return tuple(_checked(one, one.item or object, item) for item in value)
+    return _checked(one, one.kind, value)
+
+
+def read(owner: type[T], given: Mapping[str, Any], what: str = "setting") -> T:
+    """The settings `given` by name; names that `owner` does not have are refused."""
+    known = [one.name for one in described(owner)]
+    unknown = sorted(given.keys() - set(known))
+    if unknown:
+        raise InputError(f"{what} {', '.join(unknown)}: expected one of {', '.join(known) or 'none'}")
+    return owner(**given)
+
+
+def _checked(one: Described, kind: type, value: Any) -> Any:
+    about, name = one.about, one.name
+    if about.choices and (not isinstance(value, str) or value not in about.choices):
+        raise InputError(f"{name} {value!r}: expected one of {', '.join(about.choices)}")
+    if kind in (int, float):
+        whole = kind is int
+        number = hasattr(value, "__index__") if whole else isinstance(value, int | float) or hasattr(value, "__float__")
+        if isinstance(value, bool) or not number or isinstance(value, str) or not about.admits(value):
+            bounds = f" {about.range}" if about.range else ""
+            shown = value if isinstance(value, float) else repr(value)
+            raise InputError(f"{name} {shown}: expected a {'whole ' * whole}number{bounds}")
+        return int(value) if whole else float(value)
+    if kind in (str, bool, dict) and not isinstance(value, Mapping if kind is dict else kind):
+        raise InputError(f"{name} {value!r}: expected {_WORDS[kind]}")
+    return value
+
+
+_WORDS = {str: "text", bool: "true or false", dict: "names with values"}
+
+
+def _read_hint(hint: Any) -> tuple[type, type | None, bool]:
+    """The plain type of an annotation, the type of a tuple's entries, and whether None is allowed."""
+    optional = False
+    if get_origin(hint) in (Union, UnionType):
+        kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+        optional = len(kinds) < len(get_args(hint))
+        hint = kinds[0] if len(kinds) == 1 else object
+    origin = get_origin(hint) or hint
+    if origin is tuple:
+        return tuple, get_args(hint)[0] if get_args(hint) else None, optional
+    return (dict, None, optional) if origin is not dict and _is_mapping(origin) else (origin, None, optional)
+
+
+def _is_mapping(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Mapping)
+
+
+def _made(one: Any) -> Any:
+    return one.default_factory()
