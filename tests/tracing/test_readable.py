@@ -20,8 +20,8 @@ from neuralgram.text.tokenizers import TOKENIZERS  # noqa: E402
 from neuralgram.text.tokenizers.base import visible  # noqa: E402
 from neuralgram.textmodel import TextModel  # noqa: E402
 from neuralgram.tracing import trace  # noqa: E402
+from neuralgram.tracing.render import cell  # noqa: E402
 from neuralgram.tracing.steps import number  # noqa: E402
-from neuralgram.tracing.tables import cell  # noqa: E402
 from neuralgram.training import events  # noqa: E402
 from neuralgram.training.progress import Display  # noqa: E402
 

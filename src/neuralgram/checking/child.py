@@ -1,4 +1,4 @@
-"""The process a student's module runs in: `python -m neuralgram.checking.child MODULE RESULTS`.
+"""The contract, case by case, and the process a module answers in: `python -m neuralgram.checking.child MODULE OUT`.
 
 Each verdict is written as soon as it is known, so that a module that hangs has still been heard up to there.
 """
@@ -11,11 +11,48 @@ import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from neuralgram.checking.cases import CASES, Case
+from neuralgram.checking import model_cases as model
+from neuralgram.checking import training_cases as training
+from neuralgram.checking import use_cases as use
 from neuralgram.checking.student import Student, load_module
 from neuralgram.checking.verdict import ContractError, Verdict
+
+
+class Case(NamedTuple):
+    """One part of the contract. It is asked only where those it `needs` hold: their fault would be found again."""
+
+    name: str
+    says: str
+    run: Callable[[Student], None]
+    needs: tuple[str, ...] = ()
+
+
+def _case(run: Callable[[Student], None], *needs: str) -> Case:
+    return Case(run.__name__.replace("_", "-"), str(run.__doc__).strip(), run, needs)
+
+
+CASES: tuple[Case, ...] = (
+    _case(model.names),
+    _case(model.windows, "names"),
+    _case(model.state_dict, "names"),
+    _case(model.forward, "state-dict"),
+    _case(model.initial, "state-dict"),
+    _case(model.nll, "forward"),
+    _case(model.perplexity, "nll"),
+    _case(model.first_loss, "nll"),
+    _case(training.steps, "nll", "windows"),
+    _case(training.gradients, "steps"),
+    _case(training.decay, "gradients"),
+    _case(training.momentum, "gradients"),
+    _case(training.clip, "gradients"),
+    _case(use.ties, "state-dict"),
+    _case(use.prompt, "forward"),
+    _case(use.sampling, "forward"),
+    _case(use.saving, "state-dict"),
+    _case(use.bad_input, "forward"),
+)
 
 
 def judge(case: Case, student: Student, file: Path) -> Verdict:
@@ -61,7 +98,7 @@ def _skipped(case: Case, missing: list[str]) -> Verdict:
 
 
 def main() -> None:
-    """Verdicts as JSON lines into the file RESULTS."""
+    """Verdicts as JSON lines into the file OUT."""
     file, results = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
     warnings.simplefilter("ignore")
     with results.open("a", encoding="utf-8") as out:

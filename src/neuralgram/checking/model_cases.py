@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuralgram.checking import reference as ref
-from neuralgram.checking.sizes import CONTEXT, IDS, SIZES
+from neuralgram.checking.reference import CONTEXT, IDS, SIZES
 from neuralgram.checking.student import NAMES, Student
 from neuralgram.checking.verdict import ContractError, Difference, expect, expect_params
 from neuralgram.rng import PCG32

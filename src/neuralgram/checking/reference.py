@@ -13,6 +13,15 @@ from neuralgram.text.windows import windows
 
 Floats = NDArray[np.float64]
 Params = dict[str, Floats]
+# The small model and text that every case is asked about.
+V, CONTEXT, M, H = 7, 3, 4, 5
+SIZES = (  # The small model and text that every case is asked about.
+    V,
+    CONTEXT,
+    M,
+    H,
+)
+IDS = [int(value) % V for value in PCG32(11).uint32s(15)]  # twelve windows, in which words repeat
 _NAMES = {"E": "emb.weight", "W1": "hidden.weight", "b1": "hidden.bias", "W2": "out.weight", "b2": "out.bias"}
 _TURNED = ("W1", "W2", "W3")
 

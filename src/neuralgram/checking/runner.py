@@ -115,7 +115,7 @@ def check_module(file: Path, *, seconds: float = 60.0) -> Report:
 
 
 def _verdicts(lines: list[dict[str, Any]], finished: Finished, seconds: float) -> list[Verdict]:
-    from neuralgram.checking.cases import CASES
+    from neuralgram.checking.child import CASES
 
     out = [_verdict(line) for line in lines if "case" in line]
     begun = [line["begin"] for line in lines if "begin" in line]

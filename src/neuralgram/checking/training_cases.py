@@ -8,7 +8,7 @@ import numpy as np
 
 from neuralgram.checking import reference as ref
 from neuralgram.checking.model_cases import shifted_losses
-from neuralgram.checking.sizes import CONTEXT, IDS, SIZES
+from neuralgram.checking.reference import CONTEXT, IDS, SIZES
 from neuralgram.checking.student import Student
 from neuralgram.checking.verdict import ContractError, Difference, expect, expect_params
 

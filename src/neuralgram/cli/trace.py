@@ -31,7 +31,7 @@ def command(model: Path, context: str, as_json: bool, **options: Any) -> None:
     """
     from neuralgram.textmodel import load
     from neuralgram.tracing import trace
-    from neuralgram.tracing.differences import difference_section
+    from neuralgram.tracing.learning import difference_section
     from neuralgram.tracing.render import print_page
 
     made = trace(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from neuralgram.errors import InputError
-from neuralgram.lessons.first_loss import LOG_V
 from neuralgram.lessons.lesson import Change, Lesson, Page, Parameter
 from neuralgram.lessons.logic import FOLDING, GATES, XOR
-from neuralgram.lessons.measures import PERPLEXITY, SIZE, SOFTMAX
+from neuralgram.lessons.measures import LOG_V, PERPLEXITY, SIZE, SOFTMAX
 from neuralgram.lessons.networks import FIVE_WORDS, THREE_TOKENS
 from neuralgram.lessons.training import ANIMALS, STORY
 from neuralgram.lessons.unit import UNIT

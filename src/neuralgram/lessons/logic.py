@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neuralgram.lessons.lesson import Lesson, Values, figures, numbers
-from neuralgram.tracing.algebra import given, listed, products
+from neuralgram.tracing.formulas import given, listed, products
 from neuralgram.tracing.steps import Check, Floats, Index, Section, Step, number
 
 INPUTS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.float64)

@@ -6,12 +6,12 @@ import numpy as np
 
 from neuralgram.lessons.lesson import Lesson, Parameter, Values, figures, numbers
 from neuralgram.text.windows import windows
-from neuralgram.tracing.algebra import given, listed
+from neuralgram.tracing.formulas import given, listed
+from neuralgram.tracing.names import Words
 from neuralgram.tracing.network import Forward, Network
 from neuralgram.tracing.prediction import sections
 from neuralgram.tracing.steps import Check, Floats, Index, Section, bracketed, number
 from neuralgram.tracing.update import Update, update
-from neuralgram.tracing.words import Words
 
 THREE = ("a", "b", "c")
 FIVE = ("the", "cat", "dog", "sat", "ran")

@@ -6,7 +6,7 @@ import numpy as np
 
 from neuralgram.lessons.lesson import Lesson, Values, numbers
 from neuralgram.tracing.activations import ACTIVATIONS, sigmoid
-from neuralgram.tracing.algebra import elementwise, given, listed, products
+from neuralgram.tracing.formulas import elementwise, given, listed, products
 from neuralgram.tracing.steps import Chart, Check, Section, number
 
 

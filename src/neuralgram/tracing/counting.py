@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.tracing.algebra import given, listed
+from neuralgram.tracing.formulas import given, listed
+from neuralgram.tracing.names import Words, history, target_mark
 from neuralgram.tracing.steps import Floats, Index, Section, number
-from neuralgram.tracing.words import Words
-
-_WHOLE = 6  # tokens of a context that are written out
 
 
 def counting_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) -> list[Section]:
@@ -41,21 +39,6 @@ def distribution(log_p: Floats, words: Words, title: str = "The distribution") -
         ),
     )
     return Section(title, "", steps, "word", words.shown, target_mark(words), bars="p")
-
-
-def target_mark(words: Words) -> dict[int, str]:
-    """The mark beside the target's row."""
-    return {} if words.target is None else {words.target: "target"}
-
-
-def history(ids: NDArray[np.int64], length: int, words: Words) -> str:
-    """The last `length` tokens of the window, as one reads them; of many the first and the last three."""
-    if not length:
-        return "(no context)"
-    found = [words.name(int(w)) for w in ids[len(ids) - length :]]
-    if length <= _WHOLE:
-        return " ".join(found)
-    return f"{found[0]} … {' '.join(found[-3:])} ({length} tokens)"
 
 
 # ---- models that keep their counts: mle, add-k, longest-match, deleted interpolation ----

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.tracing.algebra import given, listed
-from neuralgram.tracing.counting import history, target_mark
+from neuralgram.tracing.formulas import given, listed
+from neuralgram.tracing.names import Words, history, target_mark
 from neuralgram.tracing.steps import Floats, Index, Section, number
-from neuralgram.tracing.words import Words
 
 _MEANING = (
     "a(hw) counts how often hw occurs; where a longer n-gram is counted too, it counts the different tokens that "

@@ -14,10 +14,10 @@ from neuralgram.text.tokenizers.base import visible
 from neuralgram.text.windows import as_ids
 from neuralgram.tracing import prediction
 from neuralgram.tracing import update as updating
+from neuralgram.tracing.names import Words
 from neuralgram.tracing.network import Network
 from neuralgram.tracing.result import Outcome, Part, Place, Trace, Traced
 from neuralgram.tracing.steps import Floats
-from neuralgram.tracing.words import Words
 
 
 def trace(
@@ -175,7 +175,7 @@ def _read(
     ids = text_model.window(context) if isinstance(context, str) else _last(text_model.model, context)
 
     def row_of(text: str) -> int | None:
-        from neuralgram.tracing.words import word_id
+        from neuralgram.tracing.names import word_id
 
         return word_id(text_model, text)
 
@@ -196,6 +196,6 @@ def _target(model: Traced, lm: LanguageModel, target: str | int | None) -> int |
         return int(as_ids([target], lm.vocab_size)[0])
     if isinstance(model, LanguageModel):
         raise InputError(f"target {target!r} is text: this model knows ids; give an id, or a TextModel")
-    from neuralgram.tracing.words import one_token
+    from neuralgram.tracing.names import one_token
 
     return one_token(model, target)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neuralgram.tracing.algebra import contraction, elementwise, given
+from neuralgram.tracing.formulas import contraction, elementwise, given
+from neuralgram.tracing.names import Words
 from neuralgram.tracing.network import Forward, Network
 from neuralgram.tracing.steps import Namer, Section, Step
-from neuralgram.tracing.words import Words
 
 if TYPE_CHECKING:
     from neuralgram.neural.heads.explanation import Panel, Quantity

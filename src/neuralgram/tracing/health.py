@@ -12,7 +12,7 @@ from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
 from neuralgram.text.windows import Corpus
 from neuralgram.tracing import batch, render
-from neuralgram.tracing.algebra import elementwise, given
+from neuralgram.tracing.formulas import elementwise, given
 from neuralgram.tracing.names import letter_of
 from neuralgram.tracing.network import Network
 from neuralgram.tracing.result import Traced

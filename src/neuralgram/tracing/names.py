@@ -1,12 +1,19 @@
-"""Naming one number of a model: `H[0][1]`, `hidden.weight[0][1]`, `C[cat][1]`, `b[sat]`."""
+"""Naming one number of a model, `H[0][1]`, `hidden.weight[0][1]`, `C[cat][1]`, `b[sat]`; the tokens a trace shows."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
-from neuralgram.tracing.steps import Floats, Index
+from neuralgram.tracing.steps import Floats, Index, Namer
+
+if TYPE_CHECKING:
+    from neuralgram.tracing.result import SpeaksText
 
 KEYS = {
     "C": "emb.weight",
@@ -18,6 +25,7 @@ KEYS = {
     "P": "project.weight",
 }
 LETTERS = {key: letter for letter, key in KEYS.items()}
+_WHOLE = 6  # tokens of a context that are written out
 _PLACE = re.compile(r"\s*([^\[\]=]+?)\s*((?:\[.*?\])*)\s*$", re.DOTALL)
 
 
@@ -114,3 +122,53 @@ def parse_changes(texts: Sequence[str], names: Sequence[str] = ()) -> list[tuple
 
 def _names(arrays: Mapping[str, Floats]) -> str:
     return ", ".join(letter_of(name) for name in arrays)
+
+
+# ---- tokens ----
+
+
+class Words(NamedTuple):
+    """How a trace names tokens, and which it shows: the likeliest `top`, and the target if it is not among them."""
+
+    name: Namer
+    shown: tuple[int, ...]
+    target: int | None
+    units: int
+
+
+def word_id(model: SpeaksText, text: str) -> int | None:
+    """The id whose symbol is `text` or that `text` alone is encoded as; None where there is no such token."""
+    if model.boundary_id is not None and text == model.symbol(model.boundary_id):
+        return model.boundary_id
+    found: int | None = model.tokenizer.id_of(text)
+    if found is not None:
+        return found
+    ids = [int(i) for i in model.tokenizer.encode(text)]
+    return ids[0] if len(ids) == 1 and ids[0] != model.tokenizer.unknown else None
+
+
+def one_token(model: SpeaksText, text: str) -> int:
+    """The single token `text` is, the unknown symbol where the tokenizer has one; else an `InputError`."""
+    found = word_id(model, text)
+    if found is not None:
+        return found
+    ids = [int(i) for i in model.tokenizer.encode(text)]
+    if len(ids) != 1:
+        pieces = " + ".join(repr(model.symbol(i)) for i in ids[:5])
+        raise InputError(f"{text!r} is {len(ids)} tokens ({pieces or 'none'}): expected one of the model's vocabulary")
+    return ids[0]
+
+
+def target_mark(words: Words) -> dict[int, str]:
+    """The mark beside the target's row."""
+    return {} if words.target is None else {words.target: "target"}
+
+
+def history(ids: NDArray[np.int64], length: int, words: Words) -> str:
+    """The last `length` tokens of the window, as one reads them; of many the first and the last three."""
+    if not length:
+        return "(no context)"
+    found = [words.name(int(w)) for w in ids[len(ids) - length :]]
+    if length <= _WHOLE:
+        return " ".join(found)
+    return f"{found[0]} … {' '.join(found[-3:])} ({length} tokens)"

@@ -14,7 +14,7 @@ from neuralgram.lm import LanguageModel
 from neuralgram.text.tokenizers.base import visible
 from neuralgram.tracing import render
 from neuralgram.tracing import update as updating
-from neuralgram.tracing.differences import Difference, finite_differences
+from neuralgram.tracing.learning import Difference, finite_differences
 from neuralgram.tracing.network import Forward, Network
 from neuralgram.tracing.steps import Floats, Formula, Section, Step
 

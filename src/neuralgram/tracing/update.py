@@ -10,11 +10,11 @@ import numpy as np
 
 from neuralgram.errors import InputError
 from neuralgram.tracing import learning
-from neuralgram.tracing.algebra import contraction, elementwise, given, listed
+from neuralgram.tracing.formulas import contraction, elementwise, given, listed
+from neuralgram.tracing.names import Words
 from neuralgram.tracing.network import Forward, Gradients, Network, gradients
 from neuralgram.tracing.prediction import x_names
 from neuralgram.tracing.steps import Floats, Index, Section, Step
-from neuralgram.tracing.words import Words
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
+from neuralgram.tracing.names import word_id
 from neuralgram.tracing.result import Traced
 from neuralgram.tracing.steps import Floats
-from neuralgram.tracing.words import word_id
 
 
 class Neighbor(NamedTuple):

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from neuralgram.text.tokenizers.base import visible
+from neuralgram.tracing.render import cell
 from neuralgram.tracing.steps import Formula, Section, Step, number
-from neuralgram.tracing.tables import cell
 
 _ROWS = 40  # rows of a table that a page shows
 

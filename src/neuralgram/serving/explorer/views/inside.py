@@ -21,7 +21,7 @@ from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.views.choices import Choices
 from neuralgram.serving.explorer.wires import SIGNS, bundles, gap_names, in_words, opened_wire
 from neuralgram.tracing import Trace
-from neuralgram.tracing.differences import difference_section
+from neuralgram.tracing.learning import difference_section
 
 
 class Inside:
