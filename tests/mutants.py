@@ -60,7 +60,7 @@ class Mutant(NamedTuple):
 OTHERS = [
     Mutant(
         "the table of products is read newest first",
-        (Edit("neural/first_layer.py", "rows_Bc = ids_Bc +", "rows_Bc = ids_Bc.flip(1) +"),),
+        (Edit("neural/rows.py", "rows_Bc = ids_Bc +", "rows_Bc = ids_Bc.flip(1) +"),),
         "tests/neural/test_first_layer.py::test_the_table_gives_the_same_layer_and_gradients[options1]",
     ),
     Mutant(

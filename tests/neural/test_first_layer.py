@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from neuralgram import NPLM
-from neuralgram.neural import first_layer, nplm
+from neuralgram.neural import nplm, rows
 from neuralgram.neural.rows import row_gradients
 from tests.neural.examples import noisy
 
@@ -32,17 +32,17 @@ def test_the_table_gives_the_same_layer_and_gradients(options, monkeypatch):
 
 def test_it_is_chosen_for_many_windows_of_few_symbols():
     C = torch.zeros(27, 64)
-    assert first_layer.table_pays(torch.zeros(227, 16, dtype=torch.int64), C)
-    assert not first_layer.table_pays(torch.zeros(100, 16, dtype=torch.int64), C)
-    assert not first_layer.table_pays(torch.zeros(4096, 4, dtype=torch.int64), torch.zeros(16_383, 64))
+    assert rows.table_pays(torch.zeros(227, 16, dtype=torch.int64), C)
+    assert not rows.table_pays(torch.zeros(100, 16, dtype=torch.int64), C)
+    assert not rows.table_pays(torch.zeros(4096, 4, dtype=torch.int64), torch.zeros(16_383, 64))
     with row_gradients(lambda *_: None):
-        assert not first_layer.table_pays(torch.zeros(227, 16, dtype=torch.int64), C)
+        assert not rows.table_pays(torch.zeros(227, 16, dtype=torch.int64), C)
 
 
 def test_dropped_inputs_are_not_read_from_the_table(monkeypatch):
     model = noisy(NPLM(3, 2, 30, 4, False, dropout_input=0.5))
     contexts = np.zeros((100, 2), int)
-    assert first_layer.table_pays(torch.from_numpy(contexts), model.emb.weight)
-    rows = model.features(contexts, torch.Generator().manual_seed(0))
-    assert len(torch.unique(rows, dim=0)) > 90  # each window its own mask
+    assert rows.table_pays(torch.from_numpy(contexts), model.emb.weight)
+    f = model.features(contexts, torch.Generator().manual_seed(0))
+    assert len(torch.unique(f, dim=0)) > 90  # each window its own mask
     assert len(torch.unique(model.features(contexts), dim=0)) == 1

@@ -10,7 +10,7 @@ import torch
 
 from neuralgram.errors import InputError
 from neuralgram.neural.heads.adaptive import default_cutoffs
-from neuralgram.neural.heads.huffman import huffman, levels
+from neuralgram.neural.heads.tree import huffman, levels
 from neuralgram.neural.nplm import NPLM
 
 COUNTS = np.array([40, 1, 1, 7, 3, 3, 19, 0, 26.0])

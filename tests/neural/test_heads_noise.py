@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from neuralgram.errors import InputError
-from neuralgram.neural.heads.alias import Noise, alias_table, by_frequency, token_counts
+from neuralgram.neural.heads.noise import Noise, alias_table, by_frequency, token_counts
 from neuralgram.neural.nplm import NPLM
 from neuralgram.neural.rows import row_gradients
 

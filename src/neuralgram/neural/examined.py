@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from neuralgram.neural.heads.explanation import Panel
+from neuralgram.explanation import Panel
 from neuralgram.neural.nplm import NPLM
 
 Floats = NDArray[np.float64]

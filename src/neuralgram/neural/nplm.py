@@ -23,11 +23,10 @@ from torch import Tensor, nn
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
 from neuralgram.neural.config import ACTIVATIONS, NPLMConfig
-from neuralgram.neural.first_layer import first_layer_by_table, table_pays
 from neuralgram.neural.heads import HEADS, HeadInputs
 from neuralgram.neural.initial import small, uniform
 from neuralgram.neural.kernels import has_bf16_units
-from neuralgram.neural.rows import take
+from neuralgram.neural.rows import first_layer_by_table, table_pays, take
 from neuralgram.rng import PCG32
 from neuralgram.text.windows import as_ids
 

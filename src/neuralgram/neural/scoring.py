@@ -18,7 +18,7 @@ from torch import Tensor
 
 from neuralgram.errors import InputError
 from neuralgram.neural.config import ACTIVATIONS
-from neuralgram.neural.heads.vectors import ScoreHead
+from neuralgram.neural.heads.softmax import ScoreHead
 from neuralgram.neural.nplm import NPLM, Contexts
 from neuralgram.text.windows import Windows, as_ids
 

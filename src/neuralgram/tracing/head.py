@@ -12,7 +12,7 @@ from neuralgram.tracing.network import Forward, Network
 from neuralgram.tracing.steps import Namer, Section, Step
 
 if TYPE_CHECKING:
-    from neuralgram.neural.heads.explanation import Panel, Quantity
+    from neuralgram.explanation import Panel, Quantity
 
 
 def head_sections(network: Network, f: Forward, words: Words) -> list[Section]:

@@ -18,11 +18,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuralgram.errors import InputError
+from neuralgram.explanation import Panel, Quantity
 from neuralgram.neural import kernels
-from neuralgram.neural.heads.alias import by_frequency, token_counts
 from neuralgram.neural.heads.base import Head, HeadInputs
-from neuralgram.neural.heads.explanation import Panel, Quantity, letters, numbers, scored
-from neuralgram.neural.heads.vectors import check_options
+from neuralgram.neural.heads.noise import by_frequency, token_counts
+from neuralgram.neural.heads.softmax import check_options, letters, numbers, scored
 from neuralgram.neural.initial import small
 from neuralgram.neural.rows import take
 

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from neuralgram.neural.heads.explanation import Panel
+from neuralgram.explanation import Panel
 from neuralgram.rng import PCG32
 
 
@@ -31,7 +31,7 @@ class HeadInputs:
     rng         the stream initial weights are drawn from
     options     the head's own settings, JSON values
     tied        whether the first of `shared` is C
-    counts      how often each token occurs, [V], for heads that arrange or draw tokens by it; see `alias.token_counts`
+    counts      how often each token occurs, [V], for heads that arrange or draw tokens by it; see `noise.token_counts`
     """
 
     vocab_size: int

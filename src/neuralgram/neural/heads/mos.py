@@ -18,10 +18,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuralgram.errors import InputError
+from neuralgram.explanation import Panel, Quantity
 from neuralgram.neural import kernels
 from neuralgram.neural.heads.base import HeadInputs
-from neuralgram.neural.heads.explanation import Panel, Quantity, letters, numbers, scored
-from neuralgram.neural.heads.vectors import VectorHead, check_options
+from neuralgram.neural.heads.softmax import VectorHead, check_options, letters, numbers, scored
 from neuralgram.neural.initial import small, uniform
 
 

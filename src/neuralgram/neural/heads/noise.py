@@ -2,7 +2,8 @@
 
 The k draws are reduced to R different words with the number of times n each was drawn. One row of scores
 an example, [y | noise] [B, R + 1], and one matrix of output vectors, of the noise words and then of the B targets,
-[R + B, F], carry all of it; no gradient outside those rows exists, and nothing costs V.
+[R + B, F], carry all of it; no gradient outside those rows exists, and nothing costs V. A word is
+drawn in constant time by Walker's alias method (1977), from Vose's table (1991).
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
+import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
 
 from neuralgram.errors import InputError
-from neuralgram.neural.heads.alias import Noise, token_counts
 from neuralgram.neural.heads.base import HeadInputs
-from neuralgram.neural.heads.vectors import ScoreHead, check_options
+from neuralgram.neural.heads.softmax import ScoreHead, check_options
 from neuralgram.neural.rows import take
+
+_UNSEEN = 0.5  # a token that never occurs is counted as half a time, so that every token can be drawn
 
 # From scores [B, R + 1], which it may overwrite, the loss [B] and its derivative by each score.
 Objective: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -88,3 +92,71 @@ class _RowLoss(torch.autograd.Function):
         torch.mm(slope[:, 1:].t(), scaled_BF, out=grad_joined[:R])
         torch.mul(slope[:, :1], scaled_BF, out=grad_joined[R:])
         return grad_f, grad_joined, torch.cat([upstream_B @ slope[:, 1:], slope[:, 0] * upstream_B]), None
+
+
+def token_counts(counts: ArrayLike | None, vocab_size: int) -> NDArray[np.float64]:
+    """How often each token occurs, float64 [V]: as given, or V/(id + 1), as ids are given out by frequency.
+
+    Raises `InputError` where they are not V finite numbers of at least 0.
+    """
+    if counts is None:
+        return vocab_size / np.arange(1.0, vocab_size + 1)
+    array = np.asarray(counts, np.float64)
+    if array.shape != (vocab_size,) or not np.isfinite(array).all() or (array < 0).any():
+        raise InputError(
+            f"token counts of shape {list(array.shape)}: expected {vocab_size} numbers of at least 0, one a token"
+        )
+    return array
+
+
+def alias_table(q_V: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """`accept` and `other` [V]: column v, one in V, gives v with probability accept[v] and else other[v].
+
+    A light token (V·q < 1) leaves room in its column, a heavy one has too much for its own. Both are
+    walked through in order; how much room was left and how much was too much, summed up to each of them,
+    says who fills whose room, so the walk is two searches in sorted arrays.
+    """
+    share_V = q_V * (len(q_V) / q_V.sum())
+    light, heavy = np.flatnonzero(share_V < 1), np.flatnonzero(share_V >= 1)
+    accept, other = np.ones(len(q_V)), np.arange(len(q_V))
+    if not len(light) or not len(heavy):  # all alike, or all but for rounding
+        return accept, other
+    room = np.concatenate([[0.0], np.cumsum(1 - share_V[light])])  # before each light token, and of all
+    excess = np.cumsum(share_V[heavy] - 1)  # of the heavy tokens up to and with each
+    accept[light] = share_V[light]
+    filler = np.searchsorted(excess, room[:-1], side="right")
+    other[light] = heavy[np.minimum(filler, len(heavy) - 1)]
+    used = np.minimum(np.searchsorted(room, excess, side="left"), len(light))
+    # What a heavy token keeps of its own column once it has filled its share of rooms; the next one fills the rest.
+    accept[heavy] = np.clip(1 + excess - room[used], 0.0, 1.0)
+    accept[heavy[-1]] = 1.0
+    other[heavy[:-1]] = heavy[1:]
+    return accept, other
+
+
+class Noise(nn.Module):
+    """q_w ∝ count_w^α as an alias table: buffers `accept`, `other` and `log_q`, each [V]."""
+
+    accept: Tensor
+    other: Tensor
+    log_q: Tensor
+
+    def __init__(self, counts: NDArray[np.float64], power: float) -> None:
+        super().__init__()
+        weight = np.maximum(counts, _UNSEEN) ** power
+        accept, other = alias_table(weight)
+        self.register_buffer("accept", torch.from_numpy(accept.astype(np.float32)))
+        self.register_buffer("other", torch.from_numpy(other.astype(np.int32)))
+        self.register_buffer("log_q", torch.from_numpy(np.log(weight / weight.sum()).astype(np.float32)))
+
+    def draw(self, count: int, rng: torch.Generator) -> Tensor:
+        """`count` tokens, drawn independently from q by `rng`, int64 [count]."""
+        device = self.accept.device
+        column = torch.randint(len(self.accept), (count,), generator=rng, device=device)
+        chance = torch.rand(count, generator=rng, device=device)
+        return torch.where(chance < self.accept[column], column, self.other[column].long())
+
+
+def by_frequency(counts: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Token ids, most frequent first; equally frequent ones by id."""
+    return np.argsort(-counts, kind="stable")

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from neuralgram.neural.heads.base import HeadInputs
 from neuralgram.neural.heads.noise import NoiseHead, Objective
-from neuralgram.neural.heads.vectors import check_smoothing
+from neuralgram.neural.heads.softmax import check_smoothing
 
 
 class SampledHead(NoiseHead):
