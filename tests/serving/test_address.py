@@ -11,9 +11,8 @@ from neuralgram.errors import InputError
 from neuralgram.lessons import LESSONS
 from neuralgram.serving.explorer import address as addresses
 from neuralgram.serving.explorer.address import Address, read_set, write_set
-from neuralgram.serving.explorer.limits import Limits
 from neuralgram.serving.explorer.session import FIVE, Session
-from neuralgram.serving.explorer.settings import DEFAULTS, Change, from_plain, to_plain
+from neuralgram.serving.explorer.settings import DEFAULTS, Change, Limits, from_plain, to_plain
 
 LIMITS = Limits()
 

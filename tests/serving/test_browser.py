@@ -132,7 +132,7 @@ def test_divergence_is_explained_with_one_click_back(visit: Visit, explorer: str
     ready(page, 30)
     page.get_by_text("Training diverged").wait_for(state="detached")
     page.get_by_role("tab", name="Train").click()
-    assert page.get_by_label("learning rate ε").input_value() == "90000"
+    page.wait_for_function("() => document.querySelector('[aria-label=\"learning rate ε\"]').value === '90000'")
     page.get_by_role("button", name="Rewind").click()
     ready(page)
     page.wait_for_function("() => document.querySelector('[aria-label=\"learning rate ε\"]').value === '0.01'")

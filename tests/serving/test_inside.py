@@ -7,9 +7,9 @@ import pytest
 
 import neuralgram as ng
 from neuralgram.serving.explorer.drawing import Drawing, inputs_of
-from neuralgram.serving.explorer.five import five_words
 from neuralgram.serving.explorer.inside import Window, looked, stages, traced
 from neuralgram.serving.explorer.markup import Numbers, opened, section_html, word
+from neuralgram.serving.explorer.snapshot import five_words
 from neuralgram.serving.explorer.wires import bundles
 from neuralgram.tracing.steps import Check, Section
 

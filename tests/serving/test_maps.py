@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from neuralgram.errors import InputError
-from neuralgram.serving.explorer.charts import Dot, Dots, Kind
-from neuralgram.serving.explorer.labels import Labels, Point
+from neuralgram.serving.explorer.charts import Dot, Dots, Kind, Labels, Point
 from neuralgram.serving.explorer.vectors import (
     Map,
     by_character,

@@ -12,12 +12,10 @@ import pytest
 from neuralgram.errors import InputError
 from neuralgram.neural.nplm import NPLM
 from neuralgram.rng import generator
-from neuralgram.serving.explorer.limits import Limits
 from neuralgram.serving.explorer.run import Run, due
-from neuralgram.serving.explorer.session import FIVE, TRAINING, Session
-from neuralgram.serving.explorer.settings import DEFAULTS, NUMBERS, Change, Settings, changed
+from neuralgram.serving.explorer.session import FIVE, TRAINING, Session, Worker
+from neuralgram.serving.explorer.settings import DEFAULTS, NUMBERS, Change, Limits, Settings, changed
 from neuralgram.serving.explorer.texts import prepare
-from neuralgram.serving.explorer.worker import Worker
 from neuralgram.training.simple import train_nplm
 
 LIMITS = Limits()

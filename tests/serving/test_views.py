@@ -15,16 +15,12 @@ from neuralgram.mixture import Mixture
 from neuralgram.neural.reference import nplm_grads
 from neuralgram.ngram.add_k import AddK
 from neuralgram.sampling import Sampling
-from neuralgram.serving.explorer.decay import Decay
-from neuralgram.serving.explorer.five import five_words
-from neuralgram.serving.explorer.generalise import Animals
-from neuralgram.serving.explorer.limits import Limits
-from neuralgram.serving.explorer.pulls import alike, along, row_gradients, steps, windows_with
+from neuralgram.serving.explorer.animals import Animals, alike, along, row_gradients, steps, windows_with
 from neuralgram.serving.explorer.reading import LONGEST, candidates, read
-from neuralgram.serving.explorer.run import Run
+from neuralgram.serving.explorer.run import Decay, Run
 from neuralgram.serving.explorer.session import Session
-from neuralgram.serving.explorer.settings import DEFAULTS
-from neuralgram.serving.explorer.snapshot import Snapshot
+from neuralgram.serving.explorer.settings import DEFAULTS, Limits
+from neuralgram.serving.explorer.snapshot import Snapshot, five_words
 from neuralgram.serving.explorer.texts import prepare
 from neuralgram.textmodel import TextModel
 

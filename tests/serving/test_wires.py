@@ -12,9 +12,9 @@ import torch
 from neuralgram.neural.nplm import NPLM
 from neuralgram.rng import PCG32
 from neuralgram.serving.explorer.drawing import Drawing, inputs_of
-from neuralgram.serving.explorer.five import five_words
 from neuralgram.serving.explorer.inside import Window, traced
 from neuralgram.serving.explorer.markup import Numbers
+from neuralgram.serving.explorer.snapshot import five_words
 from neuralgram.serving.explorer.wires import bundles, gap_names, in_words, joints, opened_wire
 from neuralgram.text.tokenizers import Words
 from neuralgram.textmodel import TextModel

@@ -1,11 +1,12 @@
 """The explorer: a local web page on which every number of a model can be touched.
 
-limits, settings, address   what a visitor may ask for, what they chose, and how a link carries it
-texts, run, worker          the text, one reproducible training run, and the thread that drives it
-snapshot, vectors, pulls,   what the views show, as plain values: all of it works without a browser
-reading, decay, inside
-session                     one visitor
-charts, html, shell         how values look
-views/                      one file a view
+settings, address           what a visitor chooses and may use, and how a link carries it
+texts, run, snapshot        the text, one reproducible training run, and its weights at one moment
+session                     one visitor, and the thread that drives their run
+inside, vectors, animals,   what the views show, as plain values: all of it works without a browser
+reading
+markup, drawing, wires,     how values look
+charts, widgets
+shell, views/               the frame of the page, and one file a view
 app                         the page and the server
 """

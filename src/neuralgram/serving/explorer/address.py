@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from neuralgram.errors import InputError
-from neuralgram.serving.explorer.limits import Limits
-from neuralgram.serving.explorer.settings import DEFAULTS, Change, Settings, from_plain, to_plain
+from neuralgram.serving.explorer.settings import DEFAULTS, Change, Limits, Settings, from_plain, to_plain
 from neuralgram.tracing.names import parse_changes
 
 VIEWS = ("train", "inside", "vectors", "animals", "read", "lessons")

@@ -13,8 +13,8 @@ from nicegui import Client, app, ui
 
 from neuralgram.errors import InputError, NeuralgramError
 from neuralgram.serving.explorer import address as addresses
-from neuralgram.serving.explorer.limits import Limits
 from neuralgram.serving.explorer.session import Session
+from neuralgram.serving.explorer.settings import Limits
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.textmodel import TextModel, load
 

@@ -1,20 +1,128 @@
-"""One visitor: what they chose, their run, and the models they can look at. Nothing here knows of a browser."""
+"""One visitor: what they chose, their run, the thread that drives it, the models they see. No browser is known here."""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping
 from typing import cast
 
 from neuralgram.errors import InputError
 from neuralgram.serving.explorer.address import Address
-from neuralgram.serving.explorer.five import five_words
-from neuralgram.serving.explorer.limits import Limits
 from neuralgram.serving.explorer.run import Run
-from neuralgram.serving.explorer.settings import DEFAULTS, Settings
-from neuralgram.serving.explorer.snapshot import Snapshot
+from neuralgram.serving.explorer.settings import DEFAULTS, Limits, Settings
+from neuralgram.serving.explorer.snapshot import Snapshot, five_words
 from neuralgram.serving.explorer.texts import Ready, prepare
-from neuralgram.serving.explorer.worker import Worker
 from neuralgram.textmodel import TextModel
+
+_TURN = 0.015  # seconds of training before others get theirs
+_SEATS = threading.BoundedSemaphore(2)  # runs that train at one time, however many visitors there are
+
+
+class Worker:
+    """The thread that plays one run, in short turns, so that every visitor's page stays alive.
+
+    `pace` is updates a second, or None for all the machine gives.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.pace: float | None = None
+        self.stopped_because = ""
+        self._target: int | None = None
+        self._wake = threading.Condition()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def playing(self) -> bool:
+        """Whether updates are being made, or are about to be."""
+        return self._target is not None
+
+    @property
+    def target(self) -> int | None:
+        """The step it plays to."""
+        return self._target
+
+    def play(self, until: int | None = None) -> None:
+        """Play until step `until`, or until it is paused or a limit is reached."""
+        with self._wake:
+            if self._closed:
+                return
+            self.stopped_because = ""
+            self._target = self.run.limits.steps if until is None else until
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._loop, name="explorer run", daemon=True)
+                self._thread.start()
+            self._wake.notify_all()
+
+    def halt(self) -> None:
+        """Stop after the update under way, without waiting for it."""
+        with self._wake:
+            self._target = None
+
+    def pause(self) -> None:
+        """Stop after the update under way; returns when no more will be made."""
+        self.halt()
+        with self.run.lock:
+            pass  # a turn under way holds the lock
+
+    def close(self) -> None:
+        """Stop for good: the tab was closed."""
+        with self._wake:
+            self._closed, self._target = True, None
+            self._wake.notify_all()
+
+    def _loop(self) -> None:
+        while True:
+            with self._wake:
+                while self._target is None and not self._closed:
+                    self._wake.wait()
+                if self._closed:
+                    return
+            started = time.perf_counter()
+            with _SEATS:
+                made = self._turn()
+            self._settle()
+            rest = 0.0005 if self.pace is None else made / self.pace - (time.perf_counter() - started)
+            self._rest(max(0.0005, rest))
+
+    def _turn(self) -> int:
+        """Some updates; how many."""
+        run = self.run
+        with run.lock:
+            before, started = run.step, time.perf_counter()
+            most = run.limits.steps if self.pace is None else before + max(1, round(self.pace * _TURN))
+            while time.perf_counter() - started < _TURN:
+                target = self._target
+                if target is None or run.step >= min(target, most) or run.diverged is not None:
+                    break
+                run.advance(min(target, most, run.step + 16))
+            return run.step - before
+
+    def _settle(self) -> None:
+        """Stop where there is nothing left to do, and say why."""
+        run, target = self.run, self._target
+        if target is None:
+            return
+        reason = ""
+        if run.step >= run.limits.steps:
+            reason = f"{run.limits.steps:,} steps are the most a run on this page makes"
+        elif run.seconds >= run.limits.seconds:
+            reason = (
+                f"{run.limits.seconds:,.0f} seconds are the most a visitor may train; rewind does not give them back"
+            )
+        if run.diverged is not None or reason or run.step >= target:
+            with self._wake:
+                if self._target == target:  # nobody asked for more meanwhile
+                    self._target, self.stopped_because = None, reason
+
+    def _rest(self, seconds: float) -> None:
+        """Wait, but no longer than until it is closed or paused."""
+        with self._wake:
+            if not self._closed and self._target is not None:
+                self._wake.wait(min(seconds, 2.0))
+
 
 TRAINING = "in training"
 FIVE = "five words"

@@ -11,8 +11,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuralgram.lessons.networks import FIVE, FIVE_WORDS, network
 from neuralgram.lm import LanguageModel
+from neuralgram.text.tokenizers import Words
 from neuralgram.text.windows import as_ids
+from neuralgram.textmodel import TextModel
 from neuralgram.tracing.network import Network
 
 
@@ -81,3 +84,21 @@ class Snapshot(LanguageModel):
 def snapshot_of(model: Any, step: int = 0) -> Snapshot:
     """A copy of a network's weights as they are now."""
     return Snapshot(model.config(), {name: array.copy() for name, array in model.state().items()}, step)
+
+
+def five_words() -> TextModel:
+    """V = 5, c = 2, m = 2, h = 2, no direct path: small enough to follow every number."""
+    weights = network({name: parameter.value for name, parameter in FIVE_WORDS.parameters.items()}).weights
+    V, m = weights["emb.weight"].shape
+    h, X = weights["hidden.weight"].shape
+    config = {
+        "vocab": V,
+        "context": X // m,
+        "d_emb": m,
+        "d_hidden": h,
+        "direct": False,
+        "activation": "tanh",
+        "tie": False,
+        "head": "softmax",
+    }
+    return TextModel(Snapshot(config, weights), Words(list(FIVE)), "stream")

@@ -11,8 +11,7 @@ import numpy as np
 from neuralgram.errors import InputError, NeuralgramError
 from neuralgram.lm import perplexity
 from neuralgram.ngram.add_k import AddK, tune
-from neuralgram.serving.explorer.limits import Limits
-from neuralgram.serving.explorer.settings import Settings
+from neuralgram.serving.explorer.settings import Limits, Settings
 from neuralgram.text.corpora import build_corpora
 from neuralgram.text.samples import SAMPLES
 from neuralgram.text.sources import text_document

@@ -8,16 +8,16 @@ import numpy as np
 from nicegui import ui
 
 from neuralgram.serving.explorer import charts
+from neuralgram.serving.explorer.animals import Animals, Bars, Pull
 from neuralgram.serving.explorer.charts import Dot, Dots, Kind
-from neuralgram.serving.explorer.generalise import Animals, Bars, Pull
 from neuralgram.serving.explorer.markup import Numbers, two_bars
-from neuralgram.serving.explorer.parts import Chart, Live, heading, say, swatch
 from neuralgram.serving.explorer.reading import LOST
 from neuralgram.serving.explorer.run import KEPT
 from neuralgram.serving.explorer.settings import DEFAULTS
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.snapshot import Snapshot
 from neuralgram.serving.explorer.texts import Ready
+from neuralgram.serving.explorer.widgets import Chart, Live, heading, say, swatch
 from neuralgram.text.samples import GRAZERS, HUNTERS
 
 _ROWS = 8

@@ -8,9 +8,9 @@ from nicegui import run as threads
 from nicegui import ui
 
 from neuralgram.serving.explorer import charts
-from neuralgram.serving.explorer.decay import STEPS, Decay, curve
-from neuralgram.serving.explorer.parts import Chart, say
+from neuralgram.serving.explorer.run import STEPS, Decay, curve
 from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.widgets import Chart, say
 
 _WAIT = 0.5  # seconds between two looks at whether a lost connection is back
 

@@ -16,9 +16,9 @@ from neuralgram.serving.explorer.markup import (
     sections_html,
     wire_legend,
 )
-from neuralgram.serving.explorer.parts import Live, Opened, heading, say
 from neuralgram.serving.explorer.shell import Shell
-from neuralgram.serving.explorer.views.choices import Choices
+from neuralgram.serving.explorer.views.inside_choices import Choices
+from neuralgram.serving.explorer.widgets import Live, Opened, heading, say
 from neuralgram.serving.explorer.wires import SIGNS, bundles, gap_names, in_words, opened_wire
 from neuralgram.tracing import Trace
 from neuralgram.tracing.learning import difference_section

@@ -15,8 +15,8 @@ from neuralgram.lessons.lesson import AbandonedError, paragraphs, while_wanted
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.address import read_set, write_set
 from neuralgram.serving.explorer.markup import Numbers, formula_html, opened, section_html
-from neuralgram.serving.explorer.parts import Chart, Live, Opened, heading, say
 from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.widgets import Chart, Live, Opened, heading, say
 from neuralgram.tracing.steps import Floats, number
 
 _OPEN = 64  # numbers of a parameter that get a field each

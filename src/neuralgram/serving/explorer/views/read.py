@@ -11,11 +11,11 @@ from neuralgram.errors import NeuralgramError
 from neuralgram.sampling import Sampling
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.markup import Numbers, Shown, two_bars, word
-from neuralgram.serving.explorer.parts import Chart, Live, heading, offer, say, swatch
 from neuralgram.serving.explorer.reading import LONGEST, Candidate, Reading, candidates, read
 from neuralgram.serving.explorer.session import TRAINING
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.vectors import by_character
+from neuralgram.serving.explorer.widgets import Chart, Live, heading, offer, say, swatch
 from neuralgram.text.tokenizers.base import visible
 from neuralgram.textmodel import TextModel
 

@@ -12,7 +12,6 @@ from neuralgram.errors import NeuralgramError
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.charts import Dot, Dots, Kind
 from neuralgram.serving.explorer.markup import Numbers, word
-from neuralgram.serving.explorer.parts import Chart, Live, heading, offer, say
 from neuralgram.serving.explorer.reading import LOST
 from neuralgram.serving.explorer.session import TRAINING
 from neuralgram.serving.explorer.shell import Shell
@@ -28,6 +27,7 @@ from neuralgram.serving.explorer.vectors import (
     search,
     to_tsv,
 )
+from neuralgram.serving.explorer.widgets import Chart, Live, heading, offer, say
 from neuralgram.text.samples import GRAZERS, HUNTERS
 from neuralgram.text.tokenizers.base import visible
 from neuralgram.textmodel import TextModel

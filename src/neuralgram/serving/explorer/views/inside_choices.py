@@ -9,9 +9,9 @@ from nicegui import ui
 
 from neuralgram.errors import NeuralgramError
 from neuralgram.serving.explorer.inside import Window, looked, places
-from neuralgram.serving.explorer.parts import offer
 from neuralgram.serving.explorer.session import FIVE, TRAINING
 from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.widgets import offer
 from neuralgram.serving.explorer.wires import MEASURES
 from neuralgram.text.tokenizers.base import visible
 from neuralgram.textmodel import TextModel
