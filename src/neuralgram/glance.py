@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from neuralgram.numbers import spaced
+from neuralgram.numbers import plain, spaced
 
 _SIZES = (
     "vocab",
@@ -39,7 +39,7 @@ def table(model: Any, more: Iterable[tuple[str, str]] = ()) -> str:
     rows += more
     size = _size(model)
     rows += [(size[1], spaced(size[0]))] if size else []
-    rows += [(name, _text(value)) for name, value in _config(model).items() if name not in _SIZES and _told(value)]
+    rows += [(name, plain(value)) for name, value in _config(model).items() if name not in _SIZES and _told(value)]
     rows += _inside(model)
     cells = "".join(f"<tr><th style='text-align:left'>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
     return f"<div><b>{escape(type(model).__name__)}</b><table>{cells}</table></div>"
@@ -84,11 +84,3 @@ def _weight(mixture: Any, k: int) -> str:
 def _told(value: Any) -> bool:
     """Whether a setting says something: what is not there or empty does not."""
     return value is not None and value not in ({}, [], ())
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return spaced(value)
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -8,9 +8,8 @@ import pytest
 
 from neuralgram.cli import main
 from neuralgram.evaluation import report
-from neuralgram.evaluation.compare import rank
+from neuralgram.evaluation.compare import rank, spread
 from neuralgram.evaluation.evaluate import Evaluation, evaluate
-from neuralgram.evaluation.seeds import spread
 from neuralgram.evaluation.sizes import size_of
 from neuralgram.evaluation.texts import Ranking, Reading, TextPart, evaluate_texts
 from neuralgram.evaluation.where import Skipped, by_context, by_file, by_frequency, strengths

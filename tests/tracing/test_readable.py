@@ -12,16 +12,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from neuralgram import NPLM, PCG32, Mixture  # noqa: E402  # after the skip
-from neuralgram.cli.common import figure  # noqa: E402
-from neuralgram.evaluation import report  # noqa: E402
 from neuralgram.mixture import Uniform  # noqa: E402
 from neuralgram.ngram import fit  # noqa: E402
+from neuralgram.numbers import figure, number  # noqa: E402
 from neuralgram.text.tokenizers import TOKENIZERS  # noqa: E402
 from neuralgram.text.tokenizers.base import visible  # noqa: E402
 from neuralgram.textmodel import TextModel  # noqa: E402
 from neuralgram.tracing import trace  # noqa: E402
 from neuralgram.tracing.render import cell  # noqa: E402
-from neuralgram.tracing.steps import number  # noqa: E402
 from neuralgram.training import events  # noqa: E402
 from neuralgram.training.progress import Display  # noqa: E402
 
@@ -146,7 +144,6 @@ def test_a_mixture_names_the_part_of_every_step() -> None:
 def test_thousands_are_set_apart_alike_everywhere(value: int, text: str) -> None:
     assert number(value) == text
     assert figure(value) == text
-    assert report.number(value) == text
     assert number(-value) == "−" + text
     assert (number(0), number(-0.0)) == ("0", "0")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from neuralgram.cli.common import emit, json_option, say
+from neuralgram.numbers import plain
 
 if TYPE_CHECKING:
     from neuralgram.checking.grading import Grade
@@ -71,11 +72,7 @@ def _print_failure(verdict: Verdict, indent: str) -> None:
     click.echo(f"{indent}{verdict.message}")
     if verdict.difference is not None:
         d = verdict.difference
-        click.echo(f"{indent}{d.what}: {_value(d.found)}, expected {_value(d.expected)}")
-
-
-def _value(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.6g}"
+        click.echo(f"{indent}{d.what}: {plain(d.found)}, expected {plain(d.expected)}")
 
 
 def _print_grade(grade: Grade) -> None:

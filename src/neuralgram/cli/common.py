@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from neuralgram.numbers import spaced
+from neuralgram.numbers import figure, spaced
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -60,18 +60,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "item") and not isinstance(value, (str, bytes)):
         return _plain(value.item())
     return value
-
-
-def figure(value: float | None, digits: int = 4) -> str:
-    """A number for a table: `digits` significant digits, thousands set apart, a dash for none."""
-    if value is None:
-        return "–"
-    if not math.isfinite(value):
-        return "inf" if value > 0 else "nan"
-    if value and abs(value) < 10**-(digits):
-        return f"{value:.{digits - 1}e}"
-    whole = len(str(int(abs(value))))
-    return spaced(value, max(0, digits - whole))
 
 
 def held_out_lines(record: dict[str, Any]) -> list[str]:

@@ -7,8 +7,8 @@ from textwrap import indent
 
 import click
 
-from neuralgram.cli.common import emit, figure, json_option, table
-from neuralgram.numbers import spaced
+from neuralgram.cli.common import emit, json_option, table
+from neuralgram.numbers import figure, spaced
 
 
 @click.command("demo")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuralgram.cli.common import emit, json_option, model_argument, reading_options
-from neuralgram.numbers import spaced
+from neuralgram.numbers import plain
 
 if TYPE_CHECKING:
     from neuralgram.tracing.health import Health
@@ -107,8 +107,4 @@ def _list(values: list[Any], room: int) -> list[str]:
 
 
 def _short(key: str, value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, int) and not isinstance(value, bool) and key not in _NAMES:
-        return spaced(value)
-    return "–" if value is None or value in ({}, []) else str(value)
+    return str(value) if key in _NAMES and value is not None else plain(value)

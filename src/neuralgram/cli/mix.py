@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from neuralgram.cli.common import emit, figure, json_option, reading_options, say, table
-from neuralgram.numbers import spaced
+from neuralgram.cli.common import emit, json_option, reading_options, say, table
+from neuralgram.numbers import figure, spaced
 
 
 @click.command("mix")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from neuralgram.cli.common import emit, figure, json_option, model_argument, table
+from neuralgram.cli.common import emit, json_option, model_argument, table
+from neuralgram.numbers import figure
 
 
 @click.command("neighbors")

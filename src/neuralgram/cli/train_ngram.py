@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from neuralgram.cli.common import emit, figure, held_out_lines, json_option, say
+from neuralgram.cli.common import emit, held_out_lines, json_option, say
 from neuralgram.cli.corpus_options import corpus_options
-from neuralgram.numbers import spaced
+from neuralgram.numbers import figure, spaced
 
 
 def _prune(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> list[int] | None:

@@ -11,7 +11,7 @@ from neuralgram.evaluation.evaluate import Evaluation
 from neuralgram.evaluation.sizes import size_of
 from neuralgram.evaluation.texts import Ranking
 from neuralgram.evaluation.where import Breakdown, Skipped, Strength, by_context, by_file, by_frequency, strengths
-from neuralgram.numbers import spaced
+from neuralgram.numbers import figure
 
 APART = "Models over different tokenizers or boundaries score different tokens: they are not ranked against each other."
 _FILES_SHOWN = 100  # in Markdown; JSON has them all
@@ -59,21 +59,21 @@ def cells(row: Ranked) -> list[str]:
     e, size = row.evaluation, size_of(row.evaluation.model.model, row.evaluation.model.path)
     speed = e.tokens / e.seconds if e.seconds > 0 else None
     return [
-        number(e.perplexity) + (f" ± {number(row.seeds.sd_perplexity, 2)}" if row.seeds else ""),
-        number(e.known_perplexity),
-        number(e.seen_perplexity),
+        figure(e.perplexity) + (f" ± {figure(row.seeds.sd_perplexity, 2)}" if row.seeds else ""),
+        figure(e.known_perplexity),
+        figure(e.seen_perplexity),
         shown(row.difference, row.better),
-        number(e.bits_per_byte),
-        f"{number(size.numbers, 9)} {size.unit}",
-        "–" if size.bytes is None else f"{number(size.bytes / 1e6, 3)} MB",
-        number(speed, 3),
+        figure(e.bits_per_byte),
+        f"{figure(size.numbers, 9)} {size.unit}",
+        "–" if size.bytes is None else f"{figure(size.bytes / 1e6, 3)} MB",
+        figure(speed, 3),
     ]
 
 
 def heading(e: Evaluation) -> str:
     """What all models of a ranking scored."""
     unknown = f"{100 * e.unknown / e.tokens:.2f}% of them unknown"
-    return f"{e.model.tokenizer.name}, {e.model.boundary}: {number(e.tokens, 9)} tokens, {unknown}"
+    return f"{e.model.tokenizer.name}, {e.model.boundary}: {figure(e.tokens, 9)} tokens, {unknown}"
 
 
 HEADERS = [
@@ -132,17 +132,6 @@ def md_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]
     return lines + ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
 
 
-def number(value: float | None, digits: int = 4) -> str:
-    """`digits` significant digits, thousands set apart, a dash for none."""
-    if value is None:
-        return "–"
-    if not math.isfinite(value):
-        return "inf" if value > 0 else "nan"
-    whole = len(str(int(abs(value))))
-    places = max(0, digits - whole) if not isinstance(value, int) else 0
-    return spaced(value, places)
-
-
 def shown(difference: Difference | None, better: bool) -> str:
     """A difference with its interval, and whether it is one."""
     if difference is None:
@@ -164,7 +153,7 @@ def _breakdown_lines(found: Breakdown | Skipped, called: Sequence[str]) -> list[
     if isinstance(found, Skipped):
         return [*lines, f"Left out: {found.reason}.", ""]
     rows = [
-        [label, number(tokens, 9), *(f"{means[g]:.3f}" for means in found.nats)]
+        [label, figure(tokens, 9), *(f"{means[g]:.3f}" for means in found.nats)]
         for g, (label, tokens) in enumerate(zip(found.labels, found.tokens, strict=True))
     ]
     kept = md_table([found.title.removeprefix("by "), "tokens", *called], rows[:_FILES_SHOWN])

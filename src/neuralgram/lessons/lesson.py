@@ -15,9 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from neuralgram.errors import InputError
+from neuralgram.numbers import number
 from neuralgram.tracing import render
 from neuralgram.tracing.names import locate
-from neuralgram.tracing.steps import Check, Floats, Formula, Section, Step, number
+from neuralgram.tracing.steps import Check, Floats, Formula, Section, Step
 
 Change: TypeAlias = tuple[str, float | str]
 Values: TypeAlias = Mapping[str, Floats]

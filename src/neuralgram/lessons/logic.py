@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from neuralgram.lessons.lesson import Lesson, Values, figures, numbers
+from neuralgram.numbers import number
 from neuralgram.tracing.formulas import given, listed, products
-from neuralgram.tracing.steps import Check, Floats, Index, Section, Step, number
+from neuralgram.tracing.steps import Check, Floats, Index, Section, Step
 
 INPUTS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.float64)
 TRUTH = {"AND": [0, 0, 0, 1], "OR": [0, 1, 1, 1], "XOR": [0, 1, 1, 0]}

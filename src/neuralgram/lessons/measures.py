@@ -9,10 +9,11 @@ import numpy as np
 from neuralgram.errors import InputError
 from neuralgram.lessons.lesson import Lesson, Values, figures, numbers, relation
 from neuralgram.lessons.training import Sample, sample_of
+from neuralgram.numbers import number
 from neuralgram.tracing import batch
 from neuralgram.tracing.formulas import elementwise, given, listed
 from neuralgram.tracing.network import Network
-from neuralgram.tracing.steps import Check, Floats, Index, Section, number
+from neuralgram.tracing.steps import Check, Floats, Index, Section
 
 WORDS = ("fish", "do", "zebra")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from neuralgram.lessons.lesson import Lesson, Parameter, Values, figures, numbers
+from neuralgram.numbers import bracketed, number
 from neuralgram.text.windows import windows
 from neuralgram.tracing.formulas import given, listed
 from neuralgram.tracing.names import Words
 from neuralgram.tracing.network import Forward, Network
 from neuralgram.tracing.prediction import sections
-from neuralgram.tracing.steps import Check, Floats, Index, Section, bracketed, number
+from neuralgram.tracing.steps import Check, Floats, Index, Section
 from neuralgram.tracing.update import Update, update
 
 THREE = ("a", "b", "c")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from neuralgram.lessons.lesson import Lesson, Values, numbers
+from neuralgram.numbers import number
 from neuralgram.tracing.activations import ACTIVATIONS, sigmoid
 from neuralgram.tracing.formulas import elementwise, given, listed, products
-from neuralgram.tracing.steps import Chart, Check, Section, number
+from neuralgram.tracing.steps import Chart, Check, Section
 
 
 def _build(v: Values) -> list[Section]:

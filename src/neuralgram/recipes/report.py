@@ -13,8 +13,9 @@ import numpy as np
 
 from neuralgram.evaluation.compare import Difference, difference, starts_of
 from neuralgram.evaluation.plots import Bar, comparison
-from neuralgram.evaluation.report import md_table, number
+from neuralgram.evaluation.report import md_table
 from neuralgram.files import write_together
+from neuralgram.numbers import figure
 from neuralgram.recipes.rows import Row
 from neuralgram.recipes.run import losses
 from neuralgram.recipes.work import Work
@@ -97,11 +98,11 @@ class Report:
         cells = [
             row.label,
             *sizes(self.work, row),
-            "" if train is None else number(train["perplexity"]),
-            number(valid["perplexity"]) + mark,
-            number(test["perplexity"]),
-            number(valid["seen"]) + mark,
-            number(test["seen"]),
+            "" if train is None else figure(train["perplexity"]),
+            figure(valid["perplexity"]) + mark,
+            figure(test["perplexity"]),
+            figure(valid["seen"]) + mark,
+            figure(test["seen"]),
         ]
         return cells + [f"{row.paper[p]:g}" if p in row.paper else "" for p in ("valid", "test") if paper]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from neuralgram.evaluation.report import md_table, number
+from neuralgram.evaluation.report import md_table
+from neuralgram.numbers import figure
 from neuralgram.recipes.report import MARK, Found, Report, fitted_on_valid, interval, lines_of
 
 PUBLISHED_NATS = 1.756  # validation, of a network of 72 353 parameters that reads 10 characters
@@ -45,7 +46,7 @@ def _table(report: Report) -> tuple[list[str], dict[str, Any]]:
     first = rows[0].row
     corpora = work.corpora(first)
     sizes = {name: len(corpora.part(name)) for name in ("train", "valid", "test")}
-    told = ", ".join(f"{number(size, 9)} {name}" for name, size in sizes.items())
+    told = ", ".join(f"{figure(size, 9)} {name}" for name, size in sizes.items())
     lines = lines_of(f"{corpora.tokenizer.name}, V = {corpora.vocab_size}; tokens: {told}.")
     best = min(rows, key=lambda f: f.valid["valid"]["nats"])
     made = [_cells(report, f, best) for f in rows]

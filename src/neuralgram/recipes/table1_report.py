@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from neuralgram.evaluation.report import md_table, number
+from neuralgram.evaluation.report import md_table
+from neuralgram.numbers import figure
 from neuralgram.recipes.report import MARK, Found, Report, fitted_on_valid, interval, lines_of, seed_spread
 from neuralgram.text.windows import token_frequencies
 
@@ -43,9 +44,9 @@ def _text(report: Report) -> tuple[list[str], dict[str, Any]]:
     about = {"vocab_size": corpora.vocab_size, "tokens": parts, "unknown": shares}
     about["unseen_types"] = int((frequencies == 0).sum())
     lines = lines_of(
-        f"A stream of {number(sum(parts.values()), 9)} tokens: {number(parts['train'], 9)} train, "
-        f"{number(parts['valid'], 9)} validation, {number(parts['test'], 9)} test. "
-        f"V = {number(corpora.vocab_size, 9)}, the same for every model; "
+        f"A stream of {figure(sum(parts.values()), 9)} tokens: {figure(parts['train'], 9)} train, "
+        f"{figure(parts['valid'], 9)} validation, {figure(parts['test'], 9)} test. "
+        f"V = {figure(corpora.vocab_size, 9)}, the same for every model; "
         f"{100 * shares['valid']:.1f}% of validation and {100 * shares['test']:.1f}% of test "
         f"are the unknown symbol. {about['unseen_types']} types never occur in training; figures *seen* leave them out."
     )
@@ -132,7 +133,7 @@ _FILES = "Of every ten files one is test and one validation, so that all parts h
 
 def _unseen(found: Sequence[Found]) -> list[str]:
     """What a token costs whose type training never held: where the ways of training differ most."""
-    costs = [f"{f.row.label} {number(f.valid['valid']['unseen_nats'])}" for f in found]
+    costs = [f"{f.row.label} {figure(f.valid['valid']['unseen_nats'])}" for f in found]
     return lines_of(f"Nats a validation token whose type never occurs in training: {', '.join(costs)}.")
 
 
@@ -195,8 +196,8 @@ def _beyond(report: Report) -> tuple[list[str], list[dict[str, Any]]]:
         minutes = f.valid["seconds"] / 60
         unseen = f.valid["valid"]["unseen_nats"]
         mark = MARK if fitted_on_valid(report.work, f.row) else ""
-        cells = [number(f.perplexities[0]) + mark, _ratio(valid) + mark, number(f.perplexities[1])]
-        cells += [interval(report.compared(f.row.name, reference)), number(unseen), f"{minutes:.0f}"]
+        cells = [figure(f.perplexities[0]) + mark, _ratio(valid) + mark, figure(f.perplexities[1])]
+        cells += [interval(report.compared(f.row.name, reference)), figure(unseen), f"{minutes:.0f}"]
         rows.append([f.row.label, *cells])
         figures.append({"row": f.row.name, "valid_ratio": valid, "test_ratio": test, "minutes": minutes})
     headers = ["model", "valid", "valid ratio", "test", "test ratio (95%)", "nats a never-seen type, valid", "minutes"]

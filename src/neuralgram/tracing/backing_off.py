@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.numbers import bracketed, number
 from neuralgram.tracing.discounting import discount_sections
 from neuralgram.tracing.formulas import given, listed
 from neuralgram.tracing.names import Words, history, target_mark
-from neuralgram.tracing.steps import Floats, Section, bracketed, number
+from neuralgram.tracing.steps import Floats, Section
 
 _UNCOUNTED = (
     "The counts behind these numbers are not in the model: it comes from an ARPA file, or was saved without them."

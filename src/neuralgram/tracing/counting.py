@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.numbers import number
 from neuralgram.tracing.formulas import given, listed
 from neuralgram.tracing.names import Words, history, target_mark
-from neuralgram.tracing.steps import Floats, Index, Section, number
+from neuralgram.tracing.steps import Floats, Index, Section
 
 
 def counting_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) -> list[Section]:

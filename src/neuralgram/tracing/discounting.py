@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.numbers import number
 from neuralgram.tracing.formulas import given, listed
 from neuralgram.tracing.names import Words, history, target_mark
-from neuralgram.tracing.steps import Floats, Index, Section, number
+from neuralgram.tracing.steps import Floats, Index, Section
 
 _MEANING = (
     "a(hw) counts how often hw occurs; where a longer n-gram is counted too, it counts the different tokens that "

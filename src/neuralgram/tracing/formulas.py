@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from neuralgram.tracing.steps import Floats, Formula, Index, Namer, Step, bracketed, number, symbol
+from neuralgram.numbers import bracketed, number
+from neuralgram.tracing.steps import Floats, Formula, Index, Namer, Step, symbol
 
 _TERMS = 12  # products a formula writes out; the rest is given as their sum
 

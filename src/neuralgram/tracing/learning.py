@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.numbers import bracketed, number
 from neuralgram.tracing.formulas import given, listed
 from neuralgram.tracing.names import LETTERS, Words, letter_of, locate
 from neuralgram.tracing.network import Forward, Gradients, Network, gradients
 from neuralgram.tracing.prediction import place_name
-from neuralgram.tracing.steps import Floats, Index, Section, bracketed, number
+from neuralgram.tracing.steps import Floats, Index, Section
 
 
 def norms(network: Network, g: Gradients, lr: float | None) -> Section:

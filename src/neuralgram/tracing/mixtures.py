@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.numbers import number
 from neuralgram.tracing.formulas import listed
 from neuralgram.tracing.names import Words
-from neuralgram.tracing.steps import Floats, Index, Section, number
+from neuralgram.tracing.steps import Floats, Index, Section
 
 if TYPE_CHECKING:
     from neuralgram.tracing.result import Part

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from neuralgram.numbers import number
 from neuralgram.tracing.formulas import contraction, elementwise, given, listed, products
 from neuralgram.tracing.head import head_sections
 from neuralgram.tracing.names import Words, letter_of
 from neuralgram.tracing.network import Forward, Network
-from neuralgram.tracing.steps import Floats, Index, Namer, Section, Step, number
+from neuralgram.tracing.steps import Floats, Index, Namer, Section, Step
 
 _FULL_TERMS = 6  # up to so many numbers in x, each product of H x has a column of its own
 

@@ -9,7 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import east_asian_width
 
-from neuralgram.tracing.steps import Check, Section, Step, number
+from neuralgram.numbers import number
+from neuralgram.tracing.steps import Check, Section, Step
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -6,7 +6,6 @@ numbers. A `Section` is a table of steps over the same rows. Terminal, notebook 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -14,36 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.numbers import spaced
+from neuralgram.numbers import number
 
 Floats: TypeAlias = NDArray[np.float64]
 Index: TypeAlias = tuple[int, ...]
 Namer: TypeAlias = Callable[[int], str]
 
 _LARGE = 512  # numbers of an input that JSON still writes out
-
-
-def number(value: float) -> str:
-    """A number as a formula shows it: four decimals at most, small and huge ones in scientific notation.
-
-    >>> number(-0.5), number(2.0), number(0.00001234)
-    ('−0.5', '2', '1.23e−05')
-    """
-    if not math.isfinite(value):
-        text = "nan" if math.isnan(value) else ("∞" if value > 0 else "-∞")
-    elif float(value).is_integer() and abs(value) < 1e12:
-        text = spaced(int(value))
-    elif value and not 1e-3 <= abs(value) < 1e6:
-        text = f"{value:.2e}"
-    else:
-        text = f"{value:.4f}".rstrip("0").rstrip(".")
-    return text.replace("-", "−")
-
-
-def bracketed(value: float) -> str:
-    """The same inside a product or sum: negative numbers stand in brackets."""
-    text = number(value)
-    return f"({text})" if text.startswith("−") else text
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuralgram.numbers import number
 from neuralgram.text.tokenizers.base import visible
 from neuralgram.tracing.render import cell
-from neuralgram.tracing.steps import Formula, Section, Step, number
+from neuralgram.tracing.steps import Formula, Section, Step
 
 _ROWS = 40  # rows of a table that a page shows
 

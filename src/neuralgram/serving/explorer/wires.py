@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuralgram.numbers import bracketed, number
 from neuralgram.serving.explorer.drawing import Drawing, Layer
 from neuralgram.tracing.names import letter_of
-from neuralgram.tracing.steps import Floats, Formula, bracketed, number
+from neuralgram.tracing.steps import Floats, Formula
 
 MEASURES = {
     "flow": "weight × input",

@@ -12,12 +12,13 @@ from nicegui import ui
 from neuralgram.errors import NeuralgramError
 from neuralgram.lessons import LESSONS, Page, Parameter, lesson
 from neuralgram.lessons.lesson import AbandonedError, paragraphs, while_wanted
+from neuralgram.numbers import number
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.address import read_set, write_set
 from neuralgram.serving.explorer.markup import Numbers, formula_html, opened, section_html
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.widgets import Chart, Live, Opened, heading, say
-from neuralgram.tracing.steps import Floats, number
+from neuralgram.tracing.steps import Floats
 
 _OPEN = 64  # numbers of a parameter that get a field each
 _MESSAGE = 300  # characters of what is wrong with an address
