@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -114,6 +115,47 @@ def test_small_texts_fall_back_with_a_warning():
     assert [str(warning.message).split(":")[0] for warning in said] == ["order 1", "order 2"]
     assert "the usual fixed ones, 0.5, 1, 1.5, as KenLM does" in str(said[0].message)
     assert model.config()["discounts"] == [[0.5, 1.0, 1.5]] * 2
+
+
+def _occurring(*n):
+    """A stream of n[0] tokens that occur once, n[1] that occur twice, …, and how often each token does."""
+    times = np.repeat(np.arange(1, len(n) + 1), n)
+    return np.random.default_rng(0).permutation(np.repeat(np.arange(len(times)), times)), times
+
+
+@pytest.mark.parametrize("name", ["kneser-ney", "modified-kneser-ney"])
+@pytest.mark.parametrize("form", ["interpolated", "backoff"])
+@pytest.mark.filterwarnings("ignore")
+def test_what_occurs_more_often_never_ranks_below(name, form):
+    """All the ways in which few tokens occur 1, 2, 3, 4 and 5 times; where none occurs four times, D3 was 3."""
+    for n in itertools.product((0, 1, 4), repeat=5):
+        if not any(n):
+            continue
+        ids, times = _occurring(*n)
+        model = fit(name, Corpus(ids, len(times) + 1), 1, form=form)
+        p = np.exp(model.log_probs(np.empty((1, 0), int))[0])
+        by_times = [float(p[:-1][times == i][0]) for i in np.unique(times)]
+        assert (np.diff(by_times) > 0).all(), (n, model.config()["discounts"], by_times)
+        assert p.sum() == pytest.approx(1)
+
+
+def test_a_discount_that_would_turn_the_order_round_is_replaced_with_a_note():
+    ids, times = _occurring(20, 6, 2, 0, 1)
+    with pytest.warns(UserWarning, match=r"order 1: 20, 6, 2 and 0 n-grams .* 3 times would rank below 2: D3"):
+        model = fit("modified-kneser-ney", Corpus(ids, len(times) + 1), 1)
+    Y = 20 / (20 + 12)
+    D1, D2 = 1 - 2 * Y * 6 / 20, 2 - 3 * Y * 2 / 6  # Chen & Goodman's; theirs for three is 3 − 4·Y·0/2 = 3
+    np.testing.assert_allclose(model.config()["discounts"], [[D1, D2, D2 + 0.5]])
+
+
+@pytest.mark.parametrize("form", ["interpolated", "backoff"])
+@pytest.mark.filterwarnings("ignore")
+def test_tuning_keeps_the_order_even_where_held_out_text_lacks_what_is_frequent(form):
+    ids, times = _occurring(20, 6, 3, 2)
+    valid = Corpus(np.concatenate([np.flatnonzero(times == 2), [len(times)]]).repeat(3), len(times) + 1)
+    model = fit("modified-kneser-ney", Corpus(ids, len(times) + 1), 1, form=form, discounts="tuned", valid=valid)
+    left = np.arange(1, 4) - np.array(model.config()["discounts"][0])
+    assert (np.diff(left) >= -1e-12).all(), left
 
 
 def test_pruning_leaves_out_rare_ngrams_and_keeps_the_sum():

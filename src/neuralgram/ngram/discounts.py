@@ -6,7 +6,8 @@ From the counts of counts n_1 … n_4 (Ney, Essen & Kneser 1994; Chen & Goodman 
     three (modified)   D_i = i − (i + 1) Y n_{i+1}/n_i,  Y = n_1/(n_1 + 2 n_2)
 
 Small or odd texts lack some n_i, or put a D_i outside 0 … i. Then the order takes the fixed discounts that
-KenLM's estimator falls back to, 0.5, 1 and 1.5 (0.5 where there is one), and a warning says so.
+KenLM's estimator falls back to, 0.5, 1 and 1.5 (0.5 where there is one). Others put what occurs i times below what
+occurs i − 1 times (KenLM's lets that stand): that D_i is replaced. A warning says so.
 
 Or by the loss on held-out text: one discount after another is moved to where the loss is least (golden section; the
 loss has one valley in each), twice over all of them. What the held-out tokens need is looked up once; a move rebuilds
@@ -29,33 +30,50 @@ from neuralgram.ngram.trie import Floats, Ints, join
 from neuralgram.text.windows import Corpus
 
 FALLBACK = (0.5, 1.0, 1.5)
+_STEP = 0.5  # by which they rise
+_I = np.arange(1, 4)
 SWEEPS = 2  # of tuning, over all discounts
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _MARGIN = 1e-3  # discounts stay this far inside 0 … i, so that no n-gram and no context is left with nothing
 
 
-def of_counts(counts: Sequence[Ints], *, modified: bool, strict: bool, quiet: bool = False) -> Floats:
+def of_counts(counts: Sequence[Ints], *, modified: bool, quiet: bool = False) -> Floats:
     """Discounts [n, 3] for adjusted counts of orders 1 … n; three equal ones a row unless `modified`.
 
-    `strict` refuses D_i = i, which would leave an n-gram seen i times nothing (no harm when interpolated).
+    Each is within 0 < D_i ≤ i, and what is left of a count, i − D_i, never falls as the count grows.
     """
     out = np.empty((len(counts), 3))
     for row, (order, count) in zip(out, enumerate(counts, 1), strict=True):
         n = np.bincount(count[(count > 0) & (count < 5)], minlength=5)
         found = _modified(n) if modified else _single(n)
-        good = found is not None and bool((found > 0).all()) and bool((found <= np.arange(1, 4)).all())
-        if found is not None and good and not (strict and (found == np.arange(1, 4)).any()):
-            row[:] = found
-            continue
-        row[:] = FALLBACK if modified else FALLBACK[0]
-        if not quiet:
+        if found is None or not ((found > 0) & (found <= _I)).all():
+            row[:] = FALLBACK if modified else FALLBACK[0]
             fixed = ", ".join(f"{D:g}" for D in FALLBACK) if modified else f"{FALLBACK[0]:g}"
-            warnings.warn(
-                f"order {order}: {n[1]}, {n[2]}, {n[3]} and {n[4]} n-grams occur 1, 2, 3 and 4 times, which does not "
-                f"determine its discounts; it takes the usual fixed ones, {fixed}, as KenLM does. Where nearly every "
-                "n-gram is frequent, as single characters are, that changes little.",
-                stacklevel=3,
+            said = (
+                f"which does not determine its discounts; it takes the usual fixed ones, {fixed}, as KenLM does. "
+                "Where nearly every n-gram is frequent, as single characters are, that changes little."
             )
+        else:
+            row[:] = _rising(found)
+            said = "".join(
+                f"by which {i} times would rank below {i - 1}: D{i} is not {was:.4g} but {now:.4g}. "
+                for i, was, now in zip((1, 2, 3), found, row, strict=True)
+                if was != now
+            ).rstrip()
+        if said and not quiet:
+            times = f"{n[1]}, {n[2]}, {n[3]} and {n[4]} n-grams occur 1, 2, 3 and 4 times"
+            warnings.warn(f"order {order}: {times}, {said}", stacklevel=3)
+    return out
+
+
+def _rising(D: Floats) -> Floats:
+    """D [3] with each D_i > D_{i−1} + 1 replaced by D_{i−1} + 0.5, the step of the fixed ones: i would be left with
+    less than i − 1 is. Where nothing occurs four times, D_3 = 3 is such a one: the count would be worth nothing.
+    """
+    out = D.copy()
+    for i in (1, 2):
+        if out[i] > out[i - 1] + 1:
+            out[i] = out[i - 1] + _STEP
     return out
 
 
@@ -65,7 +83,7 @@ def given(discounts: Sequence[Any], order: int) -> Floats:
         out = np.array([np.broadcast_to(np.asarray(row, np.float64), 3) for row in discounts])
     except ValueError:
         out = np.empty(0)
-    if out.shape != (order, 3) or not ((out > 0) & (out <= np.arange(1, 4))).all():
+    if out.shape != (order, 3) or not ((out > 0) & (out <= _I)).all():
         raise InputError(f"discounts {discounts!r}: expected for each order 1 … {order} one or three, 0 < D_i ≤ i")
     return out
 
@@ -77,9 +95,8 @@ def _single(n: Ints) -> Floats | None:
 def _modified(n: Ints) -> Floats | None:
     if not n[1:4].all():
         return None
-    i = np.arange(1, 4)
     Y = n[1] / (n[1] + 2 * n[2])
-    discounts: Floats = i - (i + 1) * Y * n[2:5] / n[1:4]
+    discounts: Floats = _I - (_I + 1) * Y * n[2:5] / n[1:4]
     return discounts
 
 
@@ -99,14 +116,26 @@ def tuned(adjusted: Adjusted, start: Floats, form: Form, valid: Corpus, *, modif
 
 
 def _move(held_out: _HeldOut, D: Floats, k: int, columns: list[int]) -> None:
-    """Set D[k − 1, columns] to where the loss is least, if that is better than where it is."""
+    """Set D[k − 1, columns] to where the loss is least, if that is better than where it is.
+
+    No further than where what is left of a count would rank below what is left of a smaller one.
+    """
 
     def loss(value: float) -> float:
         trial = D.copy()
         trial[k - 1, columns] = value
         return held_out.loss(trial, k)
 
-    value, found = _least(loss, _MARGIN, 1.0 + columns[0] - _MARGIN)
+    first, last = columns[0], columns[-1]
+    low, high = _MARGIN, 1.0 + first - _MARGIN
+    value, found = _least(loss, low, high)
+    if first > 0:
+        high = min(high, float(D[k - 1, first - 1]) + 1)
+    if last < 2:
+        low = max(low, float(D[k - 1, last + 1]) - 1)
+    if not low <= value <= high:
+        value = min(max(value, low), high)
+        found = loss(value)
     if found < held_out.loss(D, k):
         D[k - 1, columns] = value
 

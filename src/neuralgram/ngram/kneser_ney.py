@@ -37,8 +37,7 @@ def estimate(counts: Counts, settings: Settings, valid: Corpus | None = None) ->
     if not isinstance(wanted, str):
         D = absolute.given(wanted, counts.order)
     elif wanted in ("counts", "tuned"):
-        strict = form.name == "backoff"
-        D = absolute.of_counts(adjusted.counts, modified=settings.modified, strict=strict, quiet=settings.quiet)
+        D = absolute.of_counts(adjusted.counts, modified=settings.modified, quiet=settings.quiet)
     else:
         raise InputError(f"discounts {wanted!r}: expected counts, tuned, or a list with one or three numbers an order")
     if wanted == "tuned" and valid is not None:
