@@ -63,7 +63,14 @@ EXPORTS = {
     "html": "neuralgram.exporting.html:Html",
     "arpa": "neuralgram.exporting.arpa:Arpa",
 }
-VIEWS: dict[str, str] = {}
+VIEWS = {  # of the explorer, in the order of their tabs
+    "train": "neuralgram.serving.explorer.views.train:Train",
+    "inside": "neuralgram.serving.explorer.views.inside:Inside",
+    "vectors": "neuralgram.serving.explorer.views.vectors:Vectors",
+    "animals": "neuralgram.serving.explorer.views.animals:Why",
+    "read": "neuralgram.serving.explorer.views.read:ReadWrite",
+    "lessons": "neuralgram.serving.explorer.views.lessons:Lessons",
+}
 
 
 def member(family: Mapping[str, str], name: object, what: str) -> Any:

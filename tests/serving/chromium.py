@@ -61,12 +61,12 @@ def launched() -> Iterator[Any]:
 
 
 @contextmanager
-def serving(*models: str) -> Iterator[str]:
-    """The address of an explorer in a process of its own, stopped as Ctrl-C stops it."""
+def serving(*models: str, module: str = "neuralgram") -> Iterator[str]:
+    """The address of an explorer in a process of its own, stopped as Ctrl-C stops it; `module` has the command."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [*_python(), "explore", "--no-browser", "--port", str(port), *models]
+    command = [*_python(), "-m", module, "explore", "--no-browser", "--port", str(port), *models]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     environment.pop("PYTEST_CURRENT_TEST", None)  # to NiceGUI it means that there is no server to start
     process = subprocess.Popen(
@@ -87,13 +87,12 @@ def serving(*models: str) -> Iterator[str]:
 
 
 def _python() -> list[str]:
-    """The command as this Python has it; under coverage where the tests are."""
-    script = str(Path(sys.executable).parent / "neuralgram")
+    """This Python; under coverage where the tests are."""
     coverage = sys.modules.get("coverage")
     if coverage is None or coverage.Coverage.current() is None:
-        return [sys.executable, script]
+        return [sys.executable]
     settings = ["--parallel-mode", f"--rcfile={ROOT / 'pyproject.toml'}", f"--data-file={ROOT / '.coverage'}"]
-    return [sys.executable, "-m", "coverage", "run", *settings, script]
+    return [sys.executable, "-m", "coverage", "run", *settings]
 
 
 def _wait_for(address: str, process: subprocess.Popen[str]) -> None:

@@ -32,9 +32,10 @@ def choose(page: Any, label: str, option: str) -> None:
     page.wait_for_function("() => !document.querySelector('.q-menu')")  # it fades, and is in the way until it has
 
 
-def probability(page: Any, word: str) -> float:
-    """p of a word in the drawing of the network."""
-    return float(page.locator(".net .p .row", has=page.get_by_text(word, exact=True)).locator(".n").inner_text())
+def probability(page: Any, word: str, expected: str) -> None:
+    """Wait until p of a word in the drawing of the network begins with the digits `expected`."""
+    row = page.locator(".net .p .row", has=page.get_by_text(word, exact=True))
+    row.locator(".n", has_text=re.compile(f"^{re.escape(expected)}")).wait_for()
 
 
 def wire_by_keyboard(page: Any) -> None:

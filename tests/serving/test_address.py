@@ -14,6 +14,7 @@ from neuralgram.serving.explorer.address import Address, read_set, write_set
 from neuralgram.serving.explorer.session import FIVE, Session
 from neuralgram.serving.explorer.settings import DEFAULTS, Change, Limits, from_plain, to_plain
 
+pytest.importorskip("nicegui")  # an address asks the views what they look at
 LIMITS = Limits()
 
 
@@ -95,6 +96,17 @@ def test_hostile_addresses_are_refused_in_words(query: dict[str, str], words: st
     kept = addresses.salvage({"lesson": "softmax"} | query | {"view": "lessons"})
     assert kept == Address("lessons", looks={"lesson": "softmax"})
     assert addresses.salvage({"view": "secrets", "lesson": "a" * 300}) == Address()
+
+
+def test_what_a_view_looks_at_is_in_its_address_and_nowhere_else(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(InputError, match="view 'toy': expected one of train, inside"):
+        addresses.read({"view": "toy"}, LIMITS)
+    monkeypatch.setattr(addresses, "VIEWS", addresses.VIEWS | {"toy": "tests.serving.toy:Toy"})
+    address = Address("toy", looks={"colour": "green", "unknown": "1"})
+    assert there_and_back(address) == Address("toy", looks={"colour": "green"})
+    with pytest.raises(InputError, match="colour of 10 characters in the address: expected at most 9"):
+        addresses.read({"colour": "a" * 10}, LIMITS)
+    assert "colour" not in addresses.write(replace(address, settings=DEFAULTS["own"]))
 
 
 @pytest.mark.parametrize("text", ["H", "=3", "H[0][1]=", "H[0][1]=0.3;;x"])

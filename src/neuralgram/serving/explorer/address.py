@@ -8,18 +8,32 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from neuralgram.errors import InputError
+from neuralgram.families import VIEWS, members
 from neuralgram.serving.explorer.settings import DEFAULTS, Change, Limits, Settings, from_plain, to_plain
 from neuralgram.tracing.names import parse_changes
 
-VIEWS = ("train", "inside", "vectors", "animals", "read", "lessons")
 _TEXT = 200  # characters of a window or name an address may carry
-_SET = 4_000  # characters of all the numbers changed in a lesson
-# What a page looks at besides its run. A window is kept only where its words come from an embedded text.
-LOOKS = ("network", "window", "target", "step_size", "wires", "lesson", "set")
-_OF_LESSONS = ("lesson", "set")  # these tell nothing of a text
+
+
+class Look(NamedTuple):
+    """What a view looks at besides the run, as an address carries it; each view names its own.
+
+    longest   characters it may have
+    of_text   whether it may tell something of the text: beside a visitor's own it is left out
+    """
+
+    name: str
+    longest: int = _TEXT
+    of_text: bool = True
+
+
+def looks() -> dict[str, Look]:
+    """Every look of every view, by its name."""
+    return {look.name: look for view in members(VIEWS, "view").values() for look in view.looks}
 
 
 @dataclass(frozen=True)
@@ -36,7 +50,8 @@ class Address:
 def write(address: Address) -> str:
     """The query of an address, without the question mark; beside an own text only the view and its lesson."""
     if address.settings.own:
-        kept = {name: address.looks[name] for name in _OF_LESSONS if address.looks.get(name)}
+        public = (look.name for look in looks().values() if not look.of_text)
+        kept = {name: address.looks[name] for name in public if address.looks.get(name)}
         return urlencode({"view": address.view} | kept)
     values: dict[str, str] = {"view": address.view}
     for name, value in to_plain(address.settings).items():
@@ -45,7 +60,7 @@ def write(address: Address) -> str:
         values["step"] = str(address.step)
     if address.changes:
         values["then"] = ",".join(f"{c.step}:{c.lr!r}:{c.weight_decay!r}" for c in address.changes)
-    values |= {name: address.looks[name] for name in LOOKS if address.looks.get(name)}
+    values |= {name: address.looks[name] for name in looks() if address.looks.get(name)}
     return urlencode(values)
 
 
@@ -59,19 +74,18 @@ def read(query: Mapping[str, str], limits: Limits) -> Address:
         raise InputError(f"step {step}: this page replays at most {limits.steps:,} steps")
     if query.get("sample") == "own":
         raise InputError("a text of one's own is never in an address: paste it again, or choose a sample")
-    looks = {name: query[name] for name in LOOKS if name in query}
-    for name, value in looks.items():
-        longest = _SET if name == "set" else _TEXT
-        if len(value) > longest:
-            raise InputError(f"{name} of {len(value)} characters in the address: expected at most {longest}")
-    return Address(view, from_plain(query), step, _changes(query.get("then", ""), step), looks)
+    looked = {look: query[name] for name, look in looks().items() if name in query}
+    for look, value in looked.items():
+        if len(value) > look.longest:
+            raise InputError(f"{look.name} of {len(value)} characters in the address: expected at most {look.longest}")
+    found = {look.name: value for look, value in looked.items()}
+    return Address(view, from_plain(query), step, _changes(query.get("then", ""), step), found)
 
 
 def salvage(query: Mapping[str, str]) -> Address:
     """What is left of an address that cannot be restored: its view, and its lesson as published."""
     view, lesson = query.get("view", ""), query.get("lesson", "")
-    looks = {"lesson": lesson} if len(lesson) <= _TEXT else {}
-    return Address(view if view in VIEWS else "train", looks=looks)
+    return Address(view if view in VIEWS else "train", looks={"lesson": lesson} if len(lesson) <= _TEXT else {})
 
 
 def write_set(changes: Mapping[str, float | str]) -> str:

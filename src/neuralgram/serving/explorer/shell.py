@@ -3,37 +3,45 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from nicegui import run as threads
 from nicegui import ui
 
 from neuralgram.errors import NeuralgramError
+from neuralgram.families import VIEWS, members
 from neuralgram.lm import perplexity
 from neuralgram.serving.explorer import address as addresses
-from neuralgram.serving.explorer.address import Address
+from neuralgram.serving.explorer.address import Address, Look
 from neuralgram.serving.explorer.run import Divergence
 from neuralgram.serving.explorer.session import Session
 from neuralgram.serving.explorer.settings import SAMPLES
+from neuralgram.serving.explorer.widgets import notice
 
-TITLES = {
-    "train": "Train",
-    "inside": "Inside",
-    "vectors": "Vectors",
-    "animals": "Why it generalises",
-    "read": "Read and write",
-    "lessons": "Lessons",
-}
 PACES = {"1 a second": 1.0, "10 a second": 10.0, "100 a second": 100.0, "full speed": None}
 _TICK = 0.2  # seconds between two looks at a run: five a second
 
 
-class View(Protocol):
-    """One view: made once, when it is first opened, and brought up to date while it is seen."""
+class View(ABC):
+    """One view, a member of `families.VIEWS`: made in its place of the page when it is first opened.
 
+    title   of its tab
+    tour    what the tour says there; "" where it does not stop
+    looks   what an address carries of it
+    """
+
+    title: ClassVar[str]
+    tour: ClassVar[str] = ""
+    looks: ClassVar[tuple[Look, ...]] = ()
+
+    @abstractmethod
+    def __init__(self, shell: Shell) -> None:
+        """Make its fields, in the current place of the page."""
+
+    @abstractmethod
     def refresh(self) -> None:
         """Show the state of the session as it is now."""
 
@@ -48,6 +56,7 @@ class Shell:
         self._engine_ready, self.loaded = ready, loaded  # PyTorch; every model the page was opened with
         self.on_shown: Callable[[], object] = lambda: None
         self._start = start
+        self._family: dict[str, type[View]] = members(VIEWS, "view")
         self._views: dict[str, View] = {}
         self._places: dict[str, ui.column] = {}
         self._seen: tuple[Any, ...] | None = None
@@ -72,8 +81,8 @@ class Shell:
         with ui.row().classes("head"):
             tabs = ui.tabs()
             with tabs.props("dense align=left outside-arrows mobile-arrows no-caps").classes("inner"):
-                for name, title in TITLES.items():
-                    ui.tab(name, label=title)
+                for name, view in self._family.items():
+                    ui.tab(name, label=view.title)
             self._tabs = tabs
             tabs.value = self.current
             tabs.on_value_change(lambda e: self.open(e.value))
@@ -82,7 +91,7 @@ class Shell:
             self._tour_place = ui.column().classes("wide").style("padding-bottom: 0")
             self._alarm = ui.column().classes("wide").style("padding-bottom: 0; padding-top: 0")
             self._message = ui.column().classes("wide").style("padding-bottom: 0; padding-top: 0")
-            for name in TITLES:
+            for name in self._family:
                 self._places[name] = ui.column().classes("wide")
         ui.timer(_TICK, self._tick)
 
@@ -116,9 +125,8 @@ class Shell:
         for other, place in self._places.items():
             place.set_visibility(other == name)
         if name not in self._views:
-            module = import_module(f"neuralgram.serving.explorer.views.{name}")
             with self._places[name]:
-                self._views[name] = module.build(self)
+                self._views[name] = self._family[name](self)
         if self._tabs.value != name:
             self._tabs.value = name
         self.refresh()
@@ -183,12 +191,9 @@ class Shell:
             return
         self._lost = lost
         self._alarm.clear()
-        if lost is None:
-            return
-        with self._alarm, ui.element("div").classes("warn").props('role="alert"'):
-            ui.label(lost.explanation)
+        if lost is not None:
             back = f"Back to step {lost.good_step:,}, with a tenth of the rate ({lost.lr / 10:g})"
-            ui.button(back, on_click=self._back).props("dense no-caps unelevated")
+            notice(self._alarm, lost.explanation, (back, self._back))
 
     async def _back(self) -> None:
         if self.session.run is not None:
@@ -252,15 +257,9 @@ class Shell:
 
     # ---- messages, the address, the tour ----
 
-    def say(self, text: str, action: tuple[str, Callable[[], Awaitable[None]]] | None = None) -> None:
+    def say(self, text: str) -> None:
         """A message that stays until it is closed."""
-        self._message.clear()
-        with self._message, ui.element("div").classes("warn").props('role="alert"'):
-            ui.label(text)
-            with ui.row():
-                if action is not None:
-                    ui.button(action[0], on_click=action[1]).props("dense no-caps unelevated")
-                ui.button("Close", on_click=self.clear).props("dense no-caps flat")
+        notice(self._message, text, ("Close", self.clear))
 
     def clear(self) -> None:
         """Take the message away."""
@@ -285,7 +284,20 @@ class Shell:
         ui.notify("Copied: your own text stays here, the rest is in it" if own else "Copied: it makes this state again")
 
     def tour(self, stop: int) -> None:
-        """Show a stop of the tour."""
-        from neuralgram.serving.explorer.views.tour import show
-
-        show(self, self._tour_place, stop)
+        """Show a stop of the tour, and its view; past the last one, the tour ends."""
+        self._tour_place.clear()
+        stops = [name for name, view in self._family.items() if view.tour]
+        if not 0 <= stop < len(stops):
+            return
+        self.open(stops[stop])
+        view, last = self._family[stops[stop]], stop == len(stops) - 1
+        with self._tour_place, ui.element("section").classes("card").props('aria-label="tour"'):
+            ui.label(f"Tour {stop + 1} of {len(stops)} · {view.title}").style("font-weight: 600")
+            ui.label(view.tour).style("max-width: 75ch").props('role="status"')
+            with ui.row():
+                if stop:
+                    ui.button("Back", on_click=lambda: self.tour(stop - 1)).props("dense no-caps flat")
+                forward = ui.button("Finish" if last else "Next", on_click=lambda: self.tour(stop + 1))
+                forward.props("dense no-caps unelevated")
+                if not last:
+                    ui.button("Leave the tour", on_click=self._tour_place.clear).props("dense no-caps flat")

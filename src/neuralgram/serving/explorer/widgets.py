@@ -112,6 +112,17 @@ class Opened:
             self._live.show(html)
 
 
+def notice(place: ui.column, text: str, *actions: tuple[str, Callable[[], Any]]) -> None:
+    """What must be read, alone in its `place`, with a button for each thing to do about it."""
+    place.clear()
+    with place, ui.element("div").classes("warn").props('role="alert"'):
+        ui.label(text)
+        with ui.row():
+            for number, (name, act) in enumerate(actions):
+                looks = "flat" if number == len(actions) - 1 and name == "Close" else "unelevated"
+                ui.button(name, on_click=act).props(f"dense no-caps {looks}")
+
+
 def offer(menu: ui.select, names: list[str]) -> None:
     """Let a menu offer these names; what is chosen stays."""
     if list(menu.options) != names:

@@ -1,1 +1,1 @@
-"""The views: each has a `build(shell)`, which makes it inside the current place of the page."""
+"""The views, one file each: members of `families.VIEWS`."""

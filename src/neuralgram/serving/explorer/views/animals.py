@@ -14,7 +14,7 @@ from neuralgram.serving.explorer.markup import Numbers, two_bars
 from neuralgram.serving.explorer.reading import LOST
 from neuralgram.serving.explorer.run import KEPT
 from neuralgram.serving.explorer.settings import DEFAULTS
-from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.shell import Shell, View
 from neuralgram.serving.explorer.snapshot import Snapshot
 from neuralgram.serving.explorer.texts import Ready
 from neuralgram.serving.explorer.widgets import Chart, Live, heading, say, swatch
@@ -28,8 +28,14 @@ _KINDS = {
 }
 
 
-class Why:
+class Why(View):
     """The view. It needs the animals as the text of the run, in words."""
+
+    title = "Why it generalises"
+    tour = (
+        "No sheep ever eats in this text. An n-gram must guess what it would eat from all eaters; the network has"
+        " put the sheep beside the cow and the goat."
+    )
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
@@ -190,8 +196,3 @@ class Why:
 
 def _arrow(share: float) -> str:
     return f"{'→' if share >= 0 else '←'} {abs(share):.0%}"
-
-
-def build(shell: Shell) -> Why:
-    """The view, in the current place of the page."""
-    return Why(shell)

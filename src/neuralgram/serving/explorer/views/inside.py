@@ -5,6 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 
 from neuralgram.errors import NeuralgramError
+from neuralgram.serving.explorer.address import Look
 from neuralgram.serving.explorer.drawing import Drawing, inputs_of
 from neuralgram.serving.explorer.inside import Stage, stages, summary, traced
 from neuralgram.serving.explorer.markup import (
@@ -16,7 +17,7 @@ from neuralgram.serving.explorer.markup import (
     sections_html,
     wire_legend,
 )
-from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.shell import Shell, View
 from neuralgram.serving.explorer.views.inside_choices import Choices
 from neuralgram.serving.explorer.widgets import Live, Opened, heading, say
 from neuralgram.serving.explorer.wires import SIGNS, bundles, gap_names, in_words, opened_wire
@@ -24,8 +25,16 @@ from neuralgram.tracing import Trace
 from neuralgram.tracing.learning import difference_section
 
 
-class Inside:
+class Inside(View):
     """The view. What is opened stays open, and its formula follows the numbers while training."""
+
+    title = "Inside"
+    tour = (
+        "Here is one prediction as numbers, from the words on the left to the probabilities on the right; every "
+        "wire is a weight. Change a word. Open any number or wire: it shows its formula with its own inputs "
+        "filled in."
+    )
+    looks = (Look("network"), Look("window"), Look("target"), Look("step_size"), Look("wires"))
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
@@ -154,8 +163,3 @@ class Inside:
 def _place(key: str) -> str:
     """The section, step and index in a cell's key: without the table's own name, and the drawing's x."""
     return key.split("|", 1)[1].removesuffix("|x")
-
-
-def build(shell: Shell) -> Inside:
-    """The view, in the current place of the page."""
-    return Inside(shell)

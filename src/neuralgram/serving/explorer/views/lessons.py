@@ -14,9 +14,9 @@ from neuralgram.lessons import LESSONS, Page, Parameter, lesson
 from neuralgram.lessons.lesson import AbandonedError, paragraphs, while_wanted
 from neuralgram.numbers import number
 from neuralgram.serving.explorer import charts
-from neuralgram.serving.explorer.address import read_set, write_set
+from neuralgram.serving.explorer.address import Look, read_set, write_set
 from neuralgram.serving.explorer.markup import Numbers, formula_html, opened, section_html
-from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.shell import Shell, View
 from neuralgram.serving.explorer.widgets import Chart, Live, Opened, heading, say
 from neuralgram.tracing.steps import Floats
 
@@ -24,8 +24,11 @@ _OPEN = 64  # numbers of a parameter that get a field each
 _MESSAGE = 300  # characters of what is wrong with an address
 
 
-class Lessons:
+class Lessons(View):
     """The view. The address has the lesson and every number of it that the reader changed."""
+
+    title = "Lessons"
+    looks = (Look("lesson", of_text=False), Look("set", 4_000, of_text=False))  # nothing of a text
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
@@ -210,8 +213,3 @@ class Lessons:
 def parameter_count(parameters: Mapping[str, Parameter]) -> int:
     """How many numbers a lesson has."""
     return sum(int(parameter.value.size) for parameter in parameters.values())
-
-
-def build(shell: Shell) -> Lessons:
-    """The view, in the current place of the page."""
-    return Lessons(shell)

@@ -13,7 +13,7 @@ from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.markup import Numbers, Shown, two_bars, word
 from neuralgram.serving.explorer.reading import LONGEST, Candidate, Reading, candidates, read
 from neuralgram.serving.explorer.session import TRAINING
-from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.shell import Shell, View
 from neuralgram.serving.explorer.vectors import by_character
 from neuralgram.serving.explorer.widgets import Chart, Live, heading, offer, say, swatch
 from neuralgram.text.tokenizers.base import visible
@@ -25,8 +25,11 @@ NOTHING = "nothing"
 _WRITTEN = 4_000  # characters of a text that goes on being written
 
 
-class ReadWrite:
+class ReadWrite(View):
     """The view."""
+
+    title = "Read and write"
+    tour = "Paste a sentence and see which tokens surprised each model. Then let it write, and turn the temperature."
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
@@ -270,8 +273,3 @@ def _reads(model: TextModel, text: str) -> bool:
         return bool(model.score(text))
     except NeuralgramError:
         return False
-
-
-def build(shell: Shell) -> ReadWrite:
-    """The view, in the current place of the page."""
-    return ReadWrite(shell)

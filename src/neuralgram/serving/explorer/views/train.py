@@ -29,7 +29,7 @@ from neuralgram.serving.explorer.settings import (
     Settings,
     changed,
 )
-from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.shell import Shell, View
 from neuralgram.serving.explorer.views.experiment import Experiment
 from neuralgram.serving.explorer.widgets import Chart, Live, heading, say
 from neuralgram.serving.explorer.wires import bundles, gap_names
@@ -185,8 +185,15 @@ class Controls:
             self.shell.refresh()
 
 
-class Train:
+class Train(View):
     """The view."""
+
+    title = "Train"
+    tour = (
+        "Press Play. The blue curve is the loss on the text the network trains on, the red one on text it never "
+        "sees. Both start at log V, what a model has that knows nothing, and fall. Rewind brings back the very "
+        "same start."
+    )
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
@@ -253,8 +260,3 @@ class Train:
             f"{perplexity(last.valid, 1):.4g}), {better} the best add-k n-gram ({ready.add_k_loss:.3f}); it began at "
             f"{run.points[0].train:.3f}, and log V is {log_v:.3f}."
         )
-
-
-def build(shell: Shell) -> Train:
-    """The view, in the current place of the page."""
-    return Train(shell)

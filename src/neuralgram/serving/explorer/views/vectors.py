@@ -14,7 +14,7 @@ from neuralgram.serving.explorer.charts import Dot, Dots, Kind
 from neuralgram.serving.explorer.markup import Numbers, word
 from neuralgram.serving.explorer.reading import LOST
 from neuralgram.serving.explorer.session import TRAINING
-from neuralgram.serving.explorer.shell import Shell
+from neuralgram.serving.explorer.shell import Shell, View
 from neuralgram.serving.explorer.vectors import (
     METRICS,
     Floats,
@@ -48,8 +48,11 @@ _KINDS = {
 }
 
 
-class Vectors:
+class Vectors(View):
     """The view."""
+
+    title = "Vectors"
+    tour = "Every token is a row of C, a point. Play, and watch tokens that are used alike move together."
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
@@ -223,8 +226,3 @@ def _kinds(model: TextModel) -> Callable[[str], str]:
     table = dict.fromkeys(HUNTERS, "hunters") | dict.fromkeys(GRAZERS, "grazers") | dict.fromkeys(foods, "food")
     known = all(model.tokenizer.id_of(name) is not None for name in table)
     return lambda symbol: table.get(symbol, "word") if known else "word"
-
-
-def build(shell: Shell) -> Vectors:
-    """The view, in the current place of the page."""
-    return Vectors(shell)
