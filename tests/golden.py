@@ -840,7 +840,9 @@ def workplace() -> Iterator[None]:
         os.chdir(Path(folder) / "dirs")
         torch.set_num_threads(1)
         try:
-            yield
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield
         finally:
             torch.set_num_threads(threads)
             os.chdir(before)

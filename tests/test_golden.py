@@ -7,7 +7,6 @@ from tests import golden
 FAMILIES = sorted({name.split("/")[0] for name in golden.ENTRIES})
 
 
-@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_entry_is_as_recorded(family: str) -> None:
     with golden.workplace():
