@@ -75,3 +75,9 @@ def test_ids_outside_the_vocabulary_are_named():
         as_ids([1, 7], 7)
     with pytest.raises(InputError, match="id -1 "):
         as_ids([-1, 2], 7)
+
+
+def test_ids_from_the_least_allowed_on() -> None:
+    assert as_ids([-1, 2], 3, -1).tolist() == [-1, 2]
+    with pytest.raises(InputError, match="id -1 is outside"):
+        as_ids([-1, 2], 3)

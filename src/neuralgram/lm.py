@@ -53,6 +53,7 @@ class LanguageModel(ABC):
     boundary     the id that it reads as the end of a unit, None for a stream; `says_boundary` tells whether it has a
                  say in it: a network takes each id as it comes
     parts        the models it is made of
+    nothing      −1 where a context may begin with that id for no token: for models that can do with a shorter one
     """
 
     kind: ClassVar[str] = "model"
@@ -62,6 +63,7 @@ class LanguageModel(ABC):
     boundary: int | None = None
     says_boundary: bool = False
     parts: tuple[LanguageModel, ...] = ()
+    nothing: int | None = None
 
     @abstractmethod
     def log_probs(self, contexts: ArrayLike) -> NDArray[np.float64]:
@@ -114,6 +116,11 @@ class LanguageModel(ABC):
         log_p_BV = self.log_probs(contexts)
         ids = np.argsort(-log_p_BV, axis=1, kind="stable")[:, :k]
         return TopK(ids, np.take_along_axis(log_p_BV, ids, axis=1))
+
+    def orders(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.int64]:
+        """How many tokens each probability is read from, the predicted one included, [B]: c + 1, or where a context
+        was never seen fewer."""
+        return np.full(len(self.check_windows(contexts, targets)), self.context + 1)
 
     def unnormalized(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
         """About −log P(target | context) in nats, float64 [B], without a sum over V; only of models trained for it."""
@@ -179,7 +186,7 @@ class LanguageModel(ABC):
 
     def check_windows(self, contexts: ArrayLike, targets: ArrayLike | None = None) -> NDArray[np.int64]:
         """`contexts` as int64 [B, c] (and `targets` matched to them), or an `InputError` that says what is wrong."""
-        ids = as_ids(contexts, self.vocab_size)
+        ids = as_ids(contexts, self.vocab_size, 0 if self.nothing is None else self.nothing)
         if ids.ndim != 2 or ids.shape[1] != self.context:
             raise InputError(f"contexts of shape {ids.shape}: expected [B, {self.context}], oldest token first")
         if targets is not None and as_ids(targets, self.vocab_size).shape != (len(ids),):

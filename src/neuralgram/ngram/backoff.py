@@ -158,6 +158,7 @@ class BackoffModel(NgramModel):
     """A counting model that is a back-off table; what is read from an ARPA file is one with no more than that."""
 
     smoothing: ClassVar[str] = "arpa"
+    nothing = -1  # it is listed nowhere, so a search ends there
 
     def __init__(self, table: BackoffTable, options: Config | None = None) -> None:
         self.table = table
@@ -173,6 +174,10 @@ class BackoffModel(NgramModel):
     def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
         """−log P(target | context) in nats, [B]."""
         return self.table.losses(self.check_windows(contexts, targets), as_ids(targets))
+
+    def orders(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.int64]:
+        """The length of the n-gram each probability is read from, [B]."""
+        return self.table.longest(self.check_windows(contexts, targets), as_ids(targets))
 
     def state(self) -> State:
         """The table."""

@@ -27,8 +27,8 @@ def smallest_dtype(vocab_size: int) -> np.dtype[Any]:
     raise InputError(f"vocabulary of {vocab_size}: expected at most 2**32 symbols")
 
 
-def as_ids(ids: ArrayLike, vocab_size: int | None = None) -> NDArray[np.int64]:
-    """`ids` as int64 [N]; refuses fractions, other shapes and ids outside 0 … vocab_size − 1."""
+def as_ids(ids: ArrayLike, vocab_size: int | None = None, least: int = 0) -> NDArray[np.int64]:
+    """`ids` as int64 [N]; refuses fractions, other shapes and ids outside `least` … vocab_size − 1."""
     if hasattr(ids, "detach"):
         ids = ids.detach().cpu().numpy()
     array = np.asarray(ids)
@@ -38,8 +38,8 @@ def as_ids(ids: ArrayLike, vocab_size: int | None = None) -> NDArray[np.int64]:
         raise InputError(f"ids of type {array.dtype}: expected whole numbers")
     if vocab_size is not None and array.size:
         low, high = int(array.min()), int(array.max())
-        if low < 0 or high >= vocab_size:
-            wrong = low if low < 0 else high
+        if low < least or high >= vocab_size:
+            wrong = low if low < least else high
             raise InputError(f"id {wrong} is outside the vocabulary: expected 0 … {vocab_size - 1}")
     return array.astype(np.int64, copy=False)
 
