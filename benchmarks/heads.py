@@ -15,7 +15,7 @@ from benchmarks.figures import Figure
 from benchmarks.harness import Setting, Sheet, parser, run, table
 from benchmarks.texts import zipf
 from neuralgram import NPLM, Corpus
-from neuralgram.neural.heads import HEADS
+from neuralgram.families import HEADS
 from neuralgram.numbers import spaced
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.loop import Trainer

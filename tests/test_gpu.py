@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from neuralgram import NPLM, PCG32, Corpus
+from neuralgram.families import HEADS
 from neuralgram.neural import kernels
-from neuralgram.neural.heads import HEADS
 from neuralgram.neural.scoring import Scorer, top_k
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.loop import Trainer

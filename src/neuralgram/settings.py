@@ -31,6 +31,7 @@ class About:
     unit     of the number: nats, tokens, seconds, updates, …
     choices  the names a text may have; a family will do
     low, high, above, below   bounds: from low, to high, above (without it), below (without it)
+    expected the words of a refusal, where the type and the bounds do not say enough
     """
 
     help: str
@@ -41,6 +42,7 @@ class About:
     above: float | None = None
     below: float | None = None
     auto: str = ""
+    expected: str = ""
 
     @property
     def range(self) -> str:
@@ -88,9 +90,10 @@ def setting(
     above: float | None = None,
     below: float | None = None,
     auto: str = "",
+    expected: str = "",
 ) -> Any:
     """A field of a settings class; a default that is a dict or a list is made anew for each instance."""
-    about = About(help, unit, tuple(choices), low, high, above, below, auto)
+    about = About(help, unit, tuple(choices), low, high, above, below, auto, expected)
     if isinstance(default, dict | list):
         return field(default_factory=lambda: type(default)(default), metadata={_KEY: about})
     if default is MISSING:
@@ -128,13 +131,16 @@ def checked(one: Described, value: Any) -> Any:
     return _checked(one, one.kind, value)
 
 
-def read(owner: type[T], given: Mapping[str, Any], what: str = "setting") -> T:
-    """The settings `given` by name; names that `owner` does not have are refused."""
+def read(owner: type[T], given: Mapping[str, Any], what: str = "setting", whose: str = "") -> T:
+    """The settings `given` by name, checked; names that `owner`, called `whose`, does not have are refused."""
     known = [one.name for one in described(owner)]
     unknown = sorted(given.keys() - set(known))
     if unknown:
-        raise InputError(f"{what} {', '.join(unknown)}: expected one of {', '.join(known) or 'none'}")
-    return owner(**given)
+        there = f"{whose} has" if whose else "expected one of"
+        raise InputError(f"{what} {', '.join(unknown)}: {there} {', '.join(known) or 'none'}")
+    made = owner(**given)
+    check(made)
+    return made
 
 
 def _checked(one: Described, kind: type, value: Any) -> Any:
@@ -147,7 +153,8 @@ def _checked(one: Described, kind: type, value: Any) -> Any:
         if isinstance(value, bool) or not number or isinstance(value, str) or not about.admits(value):
             bounds = f" {about.range}" if about.range else ""
             shown = value if isinstance(value, float) else repr(value)
-            raise InputError(f"{name} {shown}: expected a {'whole ' * whole}number{bounds}")
+            expected = about.expected or f"a {'whole ' * whole}number{bounds}"
+            raise InputError(f"{name} {shown}: expected {expected}")
         return int(value) if whole else float(value)
     if kind in (str, bool, dict) and not isinstance(value, Mapping if kind is dict else kind):
         raise InputError(f"{name} {value!r}: expected {_WORDS[kind]}")

@@ -10,7 +10,7 @@ import torch
 
 from neuralgram import modeldir
 from neuralgram.errors import InputError
-from neuralgram.neural.heads import HEADS
+from neuralgram.families import HEADS, member
 from neuralgram.neural.nplm import NPLM
 from neuralgram.rng import PCG32
 from neuralgram.text.windows import Corpus
@@ -79,7 +79,7 @@ def test_a_head_is_linear_or_explains_its_way_to_P(head, shape):
         features = net.features(context[None])
         panels = net.out.explain(features, [4, 0, 12])
         p = np.exp(net.log_probs(context[None])[0])
-        if HEADS[head].linear:
+        if member(HEADS, head, "head").linear:
             w, f, start = net.state(), features[0].detach().numpy(), 0
             y = w["out.bias"].copy()
             for key in ("emb.weight" if SHAPES[shape].get("tie") else "out.weight", "direct.weight"):

@@ -108,9 +108,9 @@ def to_html(model: TextModel, *, title: str, text: str | None = None) -> tuple[s
     if kind != "nplm":
         raise InputError(f"a model of kind {kind!r}: only a network (kind 'nplm') becomes an HTML page")
     if not lm.linear:
-        from neuralgram.neural.heads import HEADS
+        from neuralgram.families import HEADS, members
 
-        linear = ", ".join(name for name, head in HEADS.items() if head.linear)
+        linear = ", ".join(name for name, head in members(HEADS, "head").items() if head.linear)
         raise InputError(f"a network with the head {lm.config()['head']!r}: expected one of {linear}")
     measured = cost(model, text)
     data = json.dumps(_data(model, title, measured), ensure_ascii=False, separators=(",", ":"))

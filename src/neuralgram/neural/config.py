@@ -1,62 +1,42 @@
-"""What is chosen about a network: sizes and options, checked where they are given."""
+"""What is chosen about a network: sizes and options, each said once, checked where they are given. Loads no PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from neuralgram.errors import InputError
-from neuralgram.neural.heads import HEADS
+from neuralgram.families import HEADS
+from neuralgram.settings import check, setting
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "tanh": torch.tanh,
-    "relu": torch.relu,
-    "sigmoid": torch.sigmoid,
-    "identity": lambda a: a,
-}
+ACTIVATIONS = ("tanh", "relu", "sigmoid", "identity")
+_SHARE = "at least 0 and below 1"
 
 
 @dataclass(frozen=True)
 class NPLMConfig:
-    """The choices of one NPLM; all are JSON values.
+    """The choices of one NPLM; all are JSON values. `d_hidden` is one width or one a layer; 0 and [] are none."""
 
-    vocab, context, d_emb  V, c and m, each at least 1
-    d_hidden               h: one width, or one a layer; 0 is the paper's model without a hidden layer
-    direct                 whether W x is there
-    activation             tanh, relu, sigmoid or identity
-    dropout, dropout_input the share of hidden units, of numbers of x, that training drops
-    tie                    output vectors are the rows of C (through a projection where m ≠ h)
-    head, head_options     the output layer, by its name in HEADS, and its own settings
-    """
-
-    vocab: int
-    context: int
-    d_emb: int
-    d_hidden: int | Sequence[int]
-    direct: bool = True
-    activation: str = "tanh"
-    dropout: float = 0.0
-    dropout_input: float = 0.0
-    tie: bool = False
-    head: str = "softmax"
-    head_options: Mapping[str, Any] = field(default_factory=dict)
+    vocab: int = setting(help="V, the number of tokens.", unit="tokens", low=1)
+    context: int = setting(help="c, the tokens read before each (n − 1).", unit="tokens", low=1)
+    d_emb: int = setting(help="m, the length of a token's vector.", low=1)
+    d_hidden: int | Sequence[int] = setting(help="h, hidden units; 100,100 for two layers; 0 for none.")
+    direct: bool = setting(True, help="Direct connections from vectors to scores, W.")
+    activation: str = setting("tanh", help="What a hidden unit makes of its sum.", choices=ACTIVATIONS)
+    dropout: float = setting(0.0, help="Of hidden units, while training.", low=0, below=1, expected=_SHARE)
+    dropout_input: float = setting(
+        0.0, help="Of the vectors' entries, while training.", low=0, below=1, expected=_SHARE
+    )
+    tie: bool = setting(False, help="Output vectors are the input vectors (through a projection where m ≠ h).")
+    head: str = setting("softmax", help="The output layer.", choices=HEADS)
+    head_options: Mapping[str, Any] = setting({}, help="Of the head, as samples=256.")
 
     def __post_init__(self) -> None:
-        for name in ("vocab", "context", "d_emb"):
-            object.__setattr__(self, name, _whole(name, getattr(self, name), 1))
         given = self.d_hidden
         widths = list(given) if isinstance(given, Sequence) else [] if given == 0 else [given]
-        object.__setattr__(self, "d_hidden", tuple(_whole("d_hidden", width, 1) for width in widths))
-        for name, choices in (("activation", ACTIVATIONS), ("head", HEADS)):
-            if getattr(self, name) not in choices:
-                raise InputError(f"{name} {getattr(self, name)!r}: expected one of {', '.join(choices)}")
-        for name in ("dropout", "dropout_input"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} {getattr(self, name)}: expected at least 0 and below 1")
+        object.__setattr__(self, "d_hidden", tuple(_width(width) for width in widths))
+        check(self)
         if not widths and not self.direct:
             raise InputError(
                 "d_hidden 0 without the direct path: nothing is left to predict from; expected one of them"
@@ -77,8 +57,9 @@ class NPLMConfig:
         return self.widths[0] if self.widths else 0
 
 
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-        also = " (0 for none, a list for several layers)" if name == "d_hidden" else ""
-        raise InputError(f"{name} {value!r}: expected a whole number of at least {least}{also}")
+def _width(value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
+        raise InputError(
+            f"d_hidden {value!r}: expected a whole number of at least 1 (0 for none, a list for several layers)"
+        )
     return int(value)

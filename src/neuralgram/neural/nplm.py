@@ -10,7 +10,7 @@ h hidden, F features (h + X with the direct path), V vocabulary. Nothing depends
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, TypeAlias
 
@@ -20,10 +20,11 @@ import torch.nn.functional as F
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from neuralgram import families
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
-from neuralgram.neural.config import ACTIVATIONS, NPLMConfig
-from neuralgram.neural.heads import HEADS, HeadInputs
+from neuralgram.neural.config import NPLMConfig
+from neuralgram.neural.heads.base import Head, HeadInputs
 from neuralgram.neural.initial import small, uniform
 from neuralgram.neural.kernels import has_bf16_units
 from neuralgram.neural.rows import first_layer_by_table, table_pays, take
@@ -31,6 +32,13 @@ from neuralgram.rng import PCG32
 from neuralgram.text.windows import as_ids
 
 Contexts: TypeAlias = "ArrayLike | Tensor"
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "relu": torch.relu,
+    "sigmoid": torch.sigmoid,
+    "identity": lambda a: a,
+}
 
 
 class Matrix(nn.Module):
@@ -103,7 +111,8 @@ class NPLM(nn.Module, LanguageModel):
         shared = [layer.weight for layer in (self.emb if s.tie else None, direct) if layer is not None]
         features = (m if s.tie else h) + (X if s.direct else 0)
         own = 0 if s.tie else h
-        self.out = HEADS[s.head](HeadInputs(V, features, own, shared, rng, dict(s.head_options), s.tie, counts))
+        head = families.member(families.HEADS, s.head, "head")
+        self.out: Head = head(HeadInputs(V, features, own, shared, rng, dict(s.head_options), s.tie, counts, s.head))
         if direct is not None:
             direct.weight.data.copy_(small(rng, V, X))
             self.direct = direct

@@ -8,7 +8,7 @@ How far log Z is from 0 is measured by `log_normaliser`; report it with every fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from neuralgram.errors import InputError
-from neuralgram.neural.config import ACTIVATIONS
+from neuralgram.families import HEADS, members
 from neuralgram.neural.heads.softmax import ScoreHead
-from neuralgram.neural.nplm import NPLM, Contexts
+from neuralgram.neural.nplm import ACTIVATIONS, NPLM, Contexts
 from neuralgram.text.windows import Windows, as_ids
 
 _TABLE_BYTES = 512 << 20  # of first-layer products, c·V·h numbers
@@ -50,13 +50,16 @@ class Scorer:
 
     def __init__(self, model: NPLM) -> None:
         s, head = model.settings, model.out
-        if not isinstance(head, ScoreHead):
-            raise InputError(f"the {s.head} head gives no token a score of its own: expected softmax, sampled or nce")
-        self.model, self.head = model, head
+        if not head.linear:
+            *most, last = [name for name, one in members(HEADS, "head").items() if one.linear]
+            raise InputError(
+                f"the {s.head} head gives no token a score of its own: expected {', '.join(most)} or {last}"
+            )
+        self.model, self.head = model, cast(ScoreHead, head)
         self.products = _products(model)
         self._offsets = torch.arange(s.context, device=model.emb.weight.device) * s.vocab
         fast = self.products is not None and len(s.widths) == 1 and self.products.device.type == "cpu"
-        self._one = _OneWindow(model, head, self.products.numpy()) if fast and self.products is not None else None
+        self._one = _OneWindow(model, self.head, self.products.numpy()) if fast and self.products is not None else None
 
     @torch.no_grad()
     def nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:

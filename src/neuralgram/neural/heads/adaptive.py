@@ -9,6 +9,7 @@ Exact and normalised. Every token keeps a vector of full width, so tied vectors 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
@@ -22,9 +23,10 @@ from neuralgram.explanation import Panel, Quantity
 from neuralgram.neural import kernels
 from neuralgram.neural.heads.base import Head, HeadInputs
 from neuralgram.neural.heads.noise import by_frequency, token_counts
-from neuralgram.neural.heads.softmax import check_options, letters, numbers, scored
+from neuralgram.neural.heads.softmax import letters, numbers, scored
 from neuralgram.neural.initial import small
 from neuralgram.neural.rows import take
+from neuralgram.settings import setting
 
 _FREQUENT = 1024
 
@@ -40,24 +42,36 @@ def default_cutoffs(vocab_size: int) -> list[int]:
 
 
 class AdaptiveHead(Head):
-    """Option: `cutoffs`, the frequency ranks at which clusters begin.
-
-    `weight` [V, h] and `bias` [V] by frequency rank, `cluster_weight` [K, F] and `cluster_bias` [K] of the clusters,
+    """`weight` [V, h] and `bias` [V] by frequency rank, `cluster_weight` [K, F] and `cluster_bias` [K] of the clusters,
     `rank` [V] of each token, most frequent 0. Rows of W and C are tokens', as everywhere.
     """
 
     by_token: ClassVar[tuple[str, ...]] = ("direct.weight",)
+
+    @dataclass(frozen=True)
+    class Settings:
+        """Of the clusters."""
+
+        cutoffs: tuple[int, ...] | None = setting(
+            None,
+            help="The frequency ranks at which clusters begin.",
+            auto="as the vocabulary's size has it",
+            expected="rising ranks from 1 to below the size of the vocabulary",
+        )
+
+        def __post_init__(self) -> None:
+            if self.cutoffs is not None and not isinstance(self.cutoffs, list | tuple):
+                object.__setattr__(self, "cutoffs", (self.cutoffs,))  # one number, one cluster
+
+    options: Settings
     rank: Tensor
 
     def __init__(self, inputs: HeadInputs) -> None:
         super().__init__(inputs)
-        check_options("adaptive", inputs.options, ("cutoffs",))
         V = inputs.vocab_size
-        cutoffs = inputs.options.get("cutoffs", default_cutoffs(V))
-        if not isinstance(cutoffs, list | tuple):  # as --head-option gives it: one number, one cluster
-            cutoffs = [cutoffs]
+        cutoffs = default_cutoffs(V) if self.options.cutoffs is None else list(self.options.cutoffs)
         edges = [0, *cutoffs, V]
-        if not all(isinstance(edge, int) for edge in edges) or any(low >= high for low, high in pairwise(edges)):
+        if any(low >= high for low, high in pairwise(edges)):
             raise InputError(f"cutoffs {cutoffs}: expected rising ranks from 1 to {V - 1}")
         self.clusters = [slice(low, high) for low, high in pairwise(edges)]  # of ranks; the first is no cluster
         if inputs.own:

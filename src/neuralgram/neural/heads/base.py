@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from neuralgram.explanation import Panel
 from neuralgram.rng import PCG32
+from neuralgram.settings import read
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class HeadInputs:
     rng         the stream initial weights are drawn from
     options     the head's own settings, JSON values
     tied        whether the first of `shared` is C
+    name        what the head is called in `families.HEADS`
     counts      how often each token occurs, [V], for heads that arrange or draw tokens by it; see `noise.token_counts`
     """
 
@@ -42,22 +44,33 @@ class HeadInputs:
     options: dict[str, Any] = field(default_factory=dict)
     tied: bool = False
     counts: ArrayLike | None = None
+    name: str = ""
 
 
 class Head(nn.Module, ABC):
     """P(token | f). `precision` ("fp32" or "bf16") is how training multiplies; scoring is always exact.
 
-    linear   whether P is the softmax of b + W x + U a, however it is trained: who shows it needs the weights alone
-    by_token the parameters a row of which is a token's, by state-dict key: U, b and W, unless the head says otherwise
+    linear           whether P is the softmax of b + W x + U a, however it is trained: every token has a score of its
+                     own, and who shows P needs the weights alone. Such a head is a `ScoreHead`
+    self_normalised  whether training makes Z = Σ e^y be 1, so that −y_w alone is nearly −log P(w)
+    by_token         the parameters a row of which is a token's, by state-dict key: U, b and W, unless the head says
+                     otherwise
+    Settings         its own options, each a `settings.setting`; `options` are those it was made with
     """
 
+    @dataclass(frozen=True)
+    class Settings:
+        """None."""
+
     linear: ClassVar[bool] = False
+    self_normalised: ClassVar[bool] = False
     by_token: ClassVar[tuple[str, ...]] = ("out.weight", "out.bias", "direct.weight")
 
     def __init__(self, inputs: HeadInputs) -> None:
         super().__init__()
         self.vocab_size, self.features = inputs.vocab_size, inputs.features
-        self.precision = "fp32"
+        self.name, self.precision = inputs.name, "fp32"
+        self.options: Any = read(self.Settings, inputs.options, "head option", f"the {inputs.name} head")
 
     @abstractmethod
     def logits(self, f_BF: Tensor) -> Tensor:

@@ -11,31 +11,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuralgram.errors import InputError
 from neuralgram.explanation import Panel, Quantity
 from neuralgram.neural import kernels
 from neuralgram.neural.heads.base import HeadInputs
-from neuralgram.neural.heads.softmax import VectorHead, check_options, letters, numbers, scored
+from neuralgram.neural.heads.softmax import VectorHead, letters, numbers, scored
 from neuralgram.neural.initial import small, uniform
+from neuralgram.settings import setting
 
 
 class MoSHead(VectorHead):
-    """Option: `components` (K, 4). `weight`, `bias` as in the softmax head; of the components `part_weight` [K·n, n]
+    """`weight`, `bias` as in the softmax head; of the components `part_weight` [K·n, n]
     and `part_bias` (P and q, n the width of a), of the mixture `gate_weight` [K, F] and `gate_bias` (M and e).
     """
 
+    @dataclass(frozen=True)
+    class Settings:
+        """Of the mixture."""
+
+        components: int = setting(
+            4, help="K, softmaxes that are mixed.", low=1, expected="a whole number of softmaxes of at least 1"
+        )
+
+    options: Settings
+
     def __init__(self, inputs: HeadInputs) -> None:
         super().__init__(inputs)
-        check_options("mos", inputs.options, ("components",))
-        K = inputs.options.get("components", 4)
-        if isinstance(K, bool) or not isinstance(K, int) or K < 1:
-            raise InputError(f"components {K!r}: expected a whole number of softmaxes of at least 1")
+        K = self.options.components
         width = self.vectors()[0].shape[1]
         self.part_weight = nn.Parameter(uniform(inputs.rng, K * width, width, math.sqrt(3 / width)))
         self.part_bias = nn.Parameter(torch.zeros(K * width))

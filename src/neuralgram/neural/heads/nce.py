@@ -20,9 +20,9 @@ from neuralgram.neural.heads.noise import NoiseHead, Objective
 
 
 class NCEHead(NoiseHead):
-    """Options: `samples` (256) and `power` (1). b starts at −log V, where Z is 1."""
+    """b starts at −log V, where Z is 1."""
 
-    name: ClassVar[str] = "nce"
+    self_normalised: ClassVar[bool] = True
 
     def __init__(self, inputs: HeadInputs) -> None:
         super().__init__(inputs)
@@ -30,7 +30,7 @@ class NCEHead(NoiseHead):
 
     def shift(self, log_n_R: Tensor, log_kq_R: Tensor, y_B: Tensor) -> Tensor:
         """−log k q_w for every word, noise or target."""
-        return -torch.cat([log_kq_R, self.noise.log_q[y_B] + math.log(self.samples)])
+        return -torch.cat([log_kq_R, self.noise.log_q[y_B] + math.log(self.options.samples)])
 
     def objective(self, noise_R: Tensor, log_n_R: Tensor, y_B: Tensor) -> Objective:
         """Logistic losses: of the target as a word, of each noise word as noise, n times where drawn n times."""

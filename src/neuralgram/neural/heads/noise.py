@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -20,8 +21,9 @@ from torch import Tensor, nn
 
 from neuralgram.errors import InputError
 from neuralgram.neural.heads.base import HeadInputs
-from neuralgram.neural.heads.softmax import ScoreHead, check_options
+from neuralgram.neural.heads.softmax import ScoreHead
 from neuralgram.neural.rows import take
+from neuralgram.settings import setting
 
 _UNSEEN = 0.5  # a token that never occurs is counted as half a time, so that every token can be drawn
 
@@ -30,28 +32,32 @@ Objective: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 class NoiseHead(ScoreHead):
-    """Options: `samples` (k, noise words a batch) and `power` (α of q ∝ frequency^α)."""
+    """Trained on k noise words a batch."""
 
-    name: ClassVar[str]
-    known: ClassVar[tuple[str, ...]] = ("samples", "power")
+    @dataclass(frozen=True)
+    class Settings:
+        """Of the noise."""
+
+        samples: int = setting(
+            256, help="k, noise words a batch.", low=1, expected="a whole number of noise words of at least 1"
+        )
+        power: float = setting(
+            1.0, help="α of q ∝ frequency^α.", low=0, high=2, expected="a number from 0 (all words alike) to 2"
+        )
+
+    options: Settings
 
     def __init__(self, inputs: HeadInputs) -> None:
         super().__init__(inputs)
-        check_options(self.name, inputs.options, self.known)
-        self.samples, power = inputs.options.get("samples", 256), inputs.options.get("power", 1.0)
-        if isinstance(self.samples, bool) or not isinstance(self.samples, int) or self.samples < 1:
-            raise InputError(f"samples {self.samples!r}: expected a whole number of noise words of at least 1")
-        if not isinstance(power, int | float) or not 0 <= power <= 2:
-            raise InputError(f"power {power!r}: expected a number from 0 (all words alike) to 2")
-        self.noise = Noise(token_counts(inputs.counts, inputs.vocab_size), power)
+        self.noise = Noise(token_counts(inputs.counts, inputs.vocab_size), self.options.power)
 
     def loss(self, f_BF: Tensor, y_B: Tensor, rng: torch.Generator | None = None) -> Tensor:
         """The objective [B] with gradients, over noise drawn from `rng`."""
         if rng is None:
             raise InputError(f"the loss of the {self.name} head draws noise words: give it a torch.Generator as rng")
-        noise_R, count_R = torch.unique(self.noise.draw(self.samples, rng), return_counts=True)
+        noise_R, count_R = torch.unique(self.noise.draw(self.options.samples, rng), return_counts=True)
         log_n_R = count_R.to(self.bias.dtype).log()
-        log_kq_R = self.noise.log_q[noise_R] + math.log(self.samples)
+        log_kq_R = self.noise.log_q[noise_R] + math.log(self.options.samples)
         rows = torch.cat([noise_R, y_B])
         parts = [take(part, rows) for part in self.vectors()]
         joined = parts[0] if len(parts) == 1 else torch.cat(parts, 1)

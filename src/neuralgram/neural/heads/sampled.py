@@ -7,29 +7,29 @@ The sum estimates Σ_{w ≠ y} e^{s_w} without bias, so loss and gradient approa
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from neuralgram.neural.heads.base import HeadInputs
 from neuralgram.neural.heads.noise import NoiseHead, Objective
-from neuralgram.neural.heads.softmax import check_smoothing
+from neuralgram.neural.heads.softmax import smoothing
 
 
 class SampledHead(NoiseHead):
-    """Options: `samples` (256), `power` (1) and `smoothing` (0), the share of each target left to all tokens alike."""
+    """Trained on the estimate."""
 
-    name: ClassVar[str] = "sampled"
-    known: ClassVar[tuple[str, ...]] = (*NoiseHead.known, "smoothing")
+    @dataclass(frozen=True)
+    class Settings(NoiseHead.Settings):
+        """Of the noise, and label smoothing."""
 
-    def __init__(self, inputs: HeadInputs) -> None:
-        super().__init__(inputs)
-        self.smoothing = check_smoothing(inputs.options.get("smoothing", 0.0))
+        smoothing: float = smoothing()
+
+    options: Settings
 
     def loss(self, f_BF: Tensor, y_B: Tensor, rng: torch.Generator | None = None) -> Tensor:
         """The sampled estimate of the (smoothed) cross-entropy."""
-        return self.smoothed(super().loss(f_BF, y_B, rng), f_BF, y_B, self.smoothing)
+        return self.smoothed(super().loss(f_BF, y_B, rng), f_BF, y_B, self.options.smoothing)
 
     def shift(self, log_n_R: Tensor, log_kq_R: Tensor, y_B: Tensor) -> Tensor:
         """log n − log k q_w for noise drawn n times: n equal terms of the sum are one. Nothing for the targets."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,18 @@ from neuralgram.neural import kernels
 from neuralgram.neural.heads.base import Head, HeadInputs
 from neuralgram.neural.initial import small
 from neuralgram.neural.rows import row_sparse
+from neuralgram.settings import setting
+
+
+def smoothing() -> Any:
+    """The setting of heads that smooth their targets; see `ScoreHead.smoothed`."""
+    return setting(
+        0.0,
+        help="The share of each target left to all tokens alike.",
+        low=0,
+        below=1,
+        expected="the share of a target left to all tokens, 0 to below 1",
+    )
 
 
 class VectorHead(Head):
@@ -88,17 +101,20 @@ class ScoreHead(VectorHead):
 
 
 class SoftmaxHead(ScoreHead):
-    """Trained on the exact loss. Option: `smoothing` (0), the share of each target left to all tokens alike."""
+    """Trained on the exact loss."""
 
-    def __init__(self, inputs: HeadInputs) -> None:
-        super().__init__(inputs)
-        check_options("softmax", inputs.options, ("smoothing",))
-        self.smoothing = check_smoothing(inputs.options.get("smoothing", 0.0))
+    @dataclass(frozen=True)
+    class Settings:
+        """Label smoothing alone."""
+
+        smoothing: float = smoothing()
+
+    options: Settings
 
     def loss(self, f_BF: Tensor, y_B: Tensor, rng: torch.Generator | None = None) -> Tensor:
         """log Σ e^y − y_w in the model's precision, with gradients; without smoothing `nll` is the same number."""
         loss_B = kernels.softmax_loss(f_BF, self.vectors(), self.bias, y_B, self.precision)
-        return self.smoothed(loss_B, f_BF, y_B, self.smoothing)
+        return self.smoothed(loss_B, f_BF, y_B, self.options.smoothing)
 
 
 def scored(parts: Mapping[str, Tensor], f_F: Tensor, bias_R: Tensor, name: str = "y") -> tuple[Quantity, ...]:
@@ -128,17 +144,3 @@ def numbers(values: Tensor) -> Floats:
     """As NumPy, float64."""
     out: Floats = values.detach().cpu().double().numpy()
     return out
-
-
-def check_smoothing(share: object) -> float:
-    """ε of `smoothed`, or an `InputError`."""
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
-        raise InputError(f"smoothing {share!r}: expected the share of a target left to all tokens, 0 to below 1")
-    return share
-
-
-def check_options(name: str, given: dict[str, object], known: tuple[str, ...]) -> None:
-    """Refuse options the head `name` does not have."""
-    unknown = sorted(given.keys() - set(known))
-    if unknown:
-        raise InputError(f"head option {', '.join(unknown)}: the {name} head has {', '.join(known) or 'none'}")

@@ -22,7 +22,7 @@ from neuralgram.errors import InputError
 from neuralgram.explanation import Panel, Quantity
 from neuralgram.neural.heads.base import Head, HeadInputs
 from neuralgram.neural.heads.noise import token_counts
-from neuralgram.neural.heads.softmax import check_options, letters, numbers, scored
+from neuralgram.neural.heads.softmax import letters, numbers, scored
 from neuralgram.neural.initial import small
 from neuralgram.neural.rows import take
 
@@ -49,7 +49,6 @@ class TreeHead(Head):
 
     def __init__(self, inputs: HeadInputs) -> None:
         super().__init__(inputs)
-        check_options("tree", inputs.options, ())
         if inputs.vocab_size < 2:
             raise InputError("the tree head over 1 symbol: expected at least 2, to have something to ask")
         if inputs.tied:
