@@ -42,7 +42,7 @@ STUDENT = HERE.parent / "checking" / "student.py"
 
 # Where what is not public lives; a move of it is one line here.
 HOMES = {
-    "HEADS": "neuralgram.neural.heads",
+    "HEADS": "neuralgram.families",
     "ESTIMATORS": "neuralgram.ngram",
     "OPTIMISERS": "neuralgram.training.optimisers",
     "SCHEDULES": "neuralgram.training.schedules",

@@ -11,7 +11,7 @@ from neuralgram.families import HEADS
 from neuralgram.settings import check, setting
 
 ACTIVATIONS = ("tanh", "relu", "sigmoid", "identity")
-_SHARE = "at least 0 and below 1"
+_SHARE: dict[str, Any] = {"low": 0, "below": 1, "expected": "at least 0 and below 1"}
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,8 @@ class NPLMConfig:
     d_hidden: int | Sequence[int] = setting(help="h, hidden units; 100,100 for two layers; 0 for none.")
     direct: bool = setting(True, help="Direct connections from vectors to scores, W.")
     activation: str = setting("tanh", help="What a hidden unit makes of its sum.", choices=ACTIVATIONS)
-    dropout: float = setting(0.0, help="Of hidden units, while training.", low=0, below=1, expected=_SHARE)
-    dropout_input: float = setting(
-        0.0, help="Of the vectors' entries, while training.", low=0, below=1, expected=_SHARE
-    )
+    dropout: float = setting(0.0, help="Of hidden units, while training.", **_SHARE)
+    dropout_input: float = setting(0.0, help="Of the vectors' entries, while training.", **_SHARE)
     tie: bool = setting(False, help="Output vectors are the input vectors (through a projection where m ≠ h).")
     head: str = setting("softmax", help="The output layer.", choices=HEADS)
     head_options: Mapping[str, Any] = setting({}, help="Of the head, as samples=256.")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from neuralgram import families
 from neuralgram.errors import InputError
-from neuralgram.lm import LanguageModel
+from neuralgram.lm import LanguageModel, State
 from neuralgram.neural.config import NPLMConfig
 from neuralgram.neural.heads.base import Head, HeadInputs
 from neuralgram.neural.initial import small, uniform
@@ -235,12 +235,12 @@ class NPLM(nn.Module, LanguageModel):
         """Every choice, as JSON values: the arguments that build this model again."""
         return {**asdict(self.settings), "d_hidden": self.settings.hidden_size}
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """The weights as NumPy arrays, by state-dict key and in its order."""
         return {name: _numpy(tensor) for name, tensor in self.state_dict().items()}
 
     @classmethod
-    def from_state(cls, config: Mapping[str, Any], state: Mapping[str, Any]) -> NPLM:
+    def from_state(cls, config: Mapping[str, Any], state: State, parts: Sequence[LanguageModel] = ()) -> Self:
         """The model that gave `config()` and `state()`."""
         model = cls(**config)
         model.load_state_dict(state)
