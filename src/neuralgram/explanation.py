@@ -1,14 +1,23 @@
-"""What a model tells of one prediction: panels of numbers, each with how it is made, for whoever shows them."""
+"""What a model tells of one prediction: panels of numbers, each with how it is made, for whoever shows them.
+
+A model knows ids. Where a word stands in a name or a formula, the model gets `spelled` at the time of showing: the way
+a token is written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float64]
+Index: TypeAlias = tuple[int, ...]
+Spelled: TypeAlias = Callable[[int], str]
+
+_WHOLE = 6  # tokens of a context that are written out
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,8 +26,12 @@ class Quantity:
 
     formula   how each is made of the `inputs` at its place, their names in braces: `{P(cluster)}·{P in it}`; an input
               with fewer dimensions is read at the leading ones. "" where the numbers are simply there.
-    product   in a formula's place, the names of two inputs, a table [R, K] and [K], whose product it is
-    columns   names of K columns
+    product   in a formula's place, the names of two inputs, a table [R, K] and [K], whose product it is; of three
+              inputs, the first, [R], is added to it
+    opened    in a formula's place, where formulas follow no pattern: `opened(index, spelled)` gives that of the number
+              at `index`, and the same with its numbers filled in
+    columns   names of K columns; `columns(spelled)` where words are among them
+    note      a sentence beside it
     """
 
     name: str
@@ -26,21 +39,65 @@ class Quantity:
     equation: str = ""
     formula: str = ""
     inputs: Mapping[str, Floats] = field(default_factory=dict)
-    product: tuple[str, str] | None = None
-    columns: tuple[str, ...] = ()
+    product: tuple[str, ...] | None = None
+    opened: Callable[[Index, Spelled], tuple[str, str]] | None = None
+    columns: Sequence[str] | Callable[[Spelled], Sequence[str]] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
     """Quantities over the same rows.
 
-    rows    their names; None where they are the tokens, [V]
+    rows    their names; `rows(i, spelled)` where words are among them; None where they are the tokens, [V]
     about   the token that the title ends with, if any
+    marks   a few words beside a row
+    row_of  the row each token belongs to, [V], where only those of the tokens looked at are worth showing
+    weight  how much each row matters, [R], where only some may be shown; `most` says which: "units that are largest"
     """
 
     title: str
     quantities: tuple[Quantity, ...]
-    rows: tuple[str, ...] | None = None
+    rows: Sequence[str] | Callable[[int, Spelled], str] | None = None
     row_name: str = "word"
     text: str = ""
     about: int | None = None
+    marks: Mapping[int, str] = field(default_factory=dict)
+    row_of: NDArray[np.int64] | None = None
+    weight: Floats | None = None
+    most: str = ""
+
+    def over(self, groups: NDArray[np.int64], named: Callable[[int, Spelled], str]) -> Panel:
+        """A panel made over groups of tokens, for a model over the tokens: `groups` [V] is the group of each token,
+        `named(group, spelled)` writes one."""
+
+        def written(spelled: Spelled) -> Spelled:
+            return lambda group: named(group, spelled)
+
+        quantities = tuple(_written(quantity, written) for quantity in self.quantities)
+        rows = self.rows
+        if rows is None:
+            return replace(self, quantities=quantities, rows=named, row_of=groups)
+        if callable(rows):
+            return replace(self, quantities=quantities, rows=lambda i, spelled: rows(i, written(spelled)))
+        return replace(self, quantities=quantities)
+
+
+def _written(quantity: Quantity, written: Callable[[Spelled], Spelled]) -> Quantity:
+    """The same quantity, its tokens spelled another way."""
+    opened, columns = quantity.opened, quantity.columns
+    if opened is not None:
+        quantity = replace(quantity, opened=lambda index, spelled: opened(index, written(spelled)))
+    if callable(columns):
+        quantity = replace(quantity, columns=lambda spelled: columns(written(spelled)))
+    return quantity
+
+
+def history(ids: NDArray[np.int64], length: int, spelled: Spelled) -> str:
+    """The last `length` tokens of the window `ids`, as one reads them; of many the first and the last three."""
+    if not length:
+        return "(no context)"
+    found = [spelled(int(w)) for w in ids[len(ids) - length :]]
+    if length <= _WHOLE:
+        return " ".join(found)
+    return f"{found[0]} … {' '.join(found[-3:])} ({length} tokens)"

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.explanation import history
 from neuralgram.numbers import bracketed, number
 from neuralgram.tracing.discounting import discount_sections
 from neuralgram.tracing.formulas import given, listed
-from neuralgram.tracing.names import Words, history, target_mark
+from neuralgram.tracing.names import Words
 from neuralgram.tracing.steps import Floats, Section
 
 _UNCOUNTED = (
@@ -32,17 +33,19 @@ def table_sections(
             weights[j] = np.exp(table.log_bow[j - 1][nodes[j]])
         followers[j] = len(table.trie.continuations(j + 1, nodes[j : j + 1]).word)
     orders = table.longest(np.repeat(ids[None, :], V, axis=0), np.arange(V))
+
+    def ending(j: int) -> str:
+        return history(ids, j, words.name)
+
     steps = [
-        given("bow", weights, equation="back-off weight", rows=lambda j: history(ids, j, words)),
-        given("words", followers, equation="how many are listed after it", rows=lambda j: history(ids, j, words)),
+        given("bow", weights, equation="back-off weight", rows=ending),
+        given("words", followers, equation="how many are listed after it", rows=ending),
     ]
     D = np.asarray(config.get("discounts", ()), np.float64)
     counted = table.counted is not None and D.ndim == 2
     if D.ndim == 2 and not counted:
         equation = "discounts of counts 1, 2, 3 and more, for n-grams one token longer than h"
-        steps.append(
-            given("D", D, equation=equation, rows=lambda j: history(ids, j, words), columns=("D1", "D2", "D3"))
-        )
+        steps.append(given("D", D, equation=equation, rows=ending, columns=("D1", "D2", "D3")))
     marks = {j: "never seen" for j in range(context + 1) if nodes[j] < 0}
     text = "A context that was never seen has the back-off weight 1: it passes its question on unchanged."
     text += "" if counted else f" {_UNCOUNTED}"
@@ -55,6 +58,10 @@ def _backed_off(
     ids: NDArray[np.int64], log_p: Floats, words: Words, orders: NDArray[np.int64], weights: Floats
 ) -> Section:
     """p of the n-gram each word is read from, times the weights of the longer contexts that did not list it."""
+
+    def context(j: int) -> str:
+        return history(ids, j, words.name)
+
     p = np.exp(log_p)
     passed = np.array([float(np.prod(weights[order:])) for order in orders])
     listed_p = np.divide(p, passed, out=np.zeros_like(p), where=passed > 0)
@@ -65,7 +72,7 @@ def _backed_off(
             "weights",
             passed,
             lambda index: (
-                " · ".join(f"bow({history(ids, j, words)})" for j in range(len(weights) - 1, orders[index[0]] - 1, -1)),
+                " · ".join(f"bow({context(j)})" for j in range(len(weights) - 1, orders[index[0]] - 1, -1)),
                 "·".join(bracketed(float(weights[j])) for j in range(len(weights) - 1, orders[index[0]] - 1, -1)),
             ),
             equation="back-off weights of the longer contexts, multiplied",
@@ -75,14 +82,14 @@ def _backed_off(
             "p",
             p,
             lambda index: (
-                f"p({words.name(index[0])} | {history(ids, int(orders[index[0]]) - 1, words)}) · weights",
+                f"p({words.name(index[0])} | {history(ids, int(orders[index[0]]) - 1, words.name)}) · weights",
                 f"{number(float(listed_p[index[0]]))}·{number(float(passed[index[0]]))}",
             ),
             equation="p = p(w|h′) · weights",
             rows=words.name,
         ),
     )
-    return Section("Backing off", "", steps, "word", words.shown, target_mark(words), bars="p")
+    return Section("Backing off", "", steps, "word", words.shown, words.marks, bars="p")
 
 
 def class_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) -> list[Section]:
@@ -117,7 +124,7 @@ def class_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words)
         steps,
         "word",
         words.shown,
-        target_mark(words),
+        words.marks,
         bars="p",
     )
     return [words_section, *table]

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.explanation import history
 from neuralgram.numbers import number
 from neuralgram.tracing.formulas import given, listed
-from neuralgram.tracing.names import Words, history, target_mark
+from neuralgram.tracing.names import Words
 from neuralgram.tracing.steps import Floats, Index, Section
 
 
@@ -23,23 +24,7 @@ def counting_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Wor
         return backing_off.table_sections(lm.table, lm.config(), ids, log_p, words)
     if any(name.startswith("counts.") for name in (lm.state() if hasattr(lm, "state") else ())):
         return _count_sections(lm, ids, log_p, words)
-    return [distribution(log_p, words)]
-
-
-def distribution(log_p: Floats, words: Words, title: str = "The distribution") -> Section:
-    """Probabilities and surprisals of the words shown, with nothing said of where they come from."""
-    p = np.exp(log_p)
-    steps = (
-        given("p", p, rows=words.name),
-        listed(
-            "−ln p",
-            -log_p,
-            lambda index: (f"−ln p[{words.name(index[0])}]", f"−ln {number(float(p[index[0]]))}"),
-            equation="surprisal in nats",
-            rows=words.name,
-        ),
-    )
-    return Section(title, "", steps, "word", words.shown, target_mark(words), bars="p")
+    return []
 
 
 # ---- models that keep their counts: mle, add-k, longest-match, deleted interpolation ----
@@ -58,13 +43,20 @@ def _count_sections(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words
         found = frequencies.continuations(nodes, np.array([j]), j)
         joint[found.word, j] = frequencies.counts.counts[j][found.node]
         followers[j] = np.count_nonzero(joint[:, j])
+
+    def context(j: int) -> str:
+        return history(ids, j, words.name)
+
     contexts = Section(
         "The contexts, short to long",
         "h is the end of the window; c(h) is how often it was followed by anything in training.",
         (
-            given("c(h)", total[0].astype(np.float64), equation="Σ_w c(h w)", rows=lambda j: history(ids, j, words)),
+            given("c(h)", total[0].astype(np.float64), equation="Σ_w c(h w)", rows=context),
             given(
-                "words", followers, equation="how many different ones followed", rows=lambda j: history(ids, j, words)
+                "words",
+                followers,
+                equation="how many different ones followed",
+                rows=context,
             ),
         ),
         "h",
@@ -115,7 +107,7 @@ def _shares(lm: Any, counts: _Counted, log_p: Floats, words: Words) -> Section:
         given("c(h w)", joint, equation="by words of context", rows=words.name, columns=names),
         listed("p", p, explain, equation=equation, rows=words.name),
     )
-    return Section("Counts to probabilities", "", steps, "word", words.shown, target_mark(words), bars="p")
+    return Section("Counts to probabilities", "", steps, "word", words.shown, words.marks, bars="p")
 
 
 def _interpolated(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) -> Section:
@@ -137,4 +129,4 @@ def _interpolated(lm: Any, ids: NDArray[np.int64], log_p: Floats, words: Words) 
     )
     weights = ", ".join(f"α{i} = {number(float(a))}" for i, a in enumerate(alphas))
     text = f"How often the whole context occurs puts it into bin {int(bins[0])}; its weights: {weights}."
-    return Section("Interpolation", text, steps, "word", words.shown, target_mark(words), bars="p")
+    return Section("Interpolation", text, steps, "word", words.shown, words.marks, bars="p")

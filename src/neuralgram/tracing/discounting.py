@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.explanation import history
 from neuralgram.numbers import number
 from neuralgram.tracing.formulas import given, listed
-from neuralgram.tracing.names import Words, history, target_mark
+from neuralgram.tracing.names import Words
 from neuralgram.tracing.steps import Floats, Index, Section
 
 _MEANING = (
@@ -76,7 +77,7 @@ def discount_sections(
     found = Discounted.of(table, np.asarray(config["discounts"], np.float64), ids)
     after = [f"after {j}" for j in range(table.order)]
     step = given("a(hw)", found.a, equation="by tokens of context", rows=words.name, columns=after)
-    counts = Section("The counts", _MEANING, (step,), "word", words.shown, target_mark(words))
+    counts = Section("The counts", _MEANING, (step,), "word", words.shown, words.marks)
     origin = _ORIGINS.get(str(config.get("discounts_from")), "")
     return _freed(found, ids, words, origin), counts, _orders(found, config, words)
 
@@ -91,7 +92,7 @@ _ORIGINS = {
 
 def _freed(found: Discounted, ids: NDArray[np.int64], words: Words, origin: str) -> Section:
     def name(j: int) -> str:
-        return history(ids, j, words)
+        return history(ids, j, words.name)
 
     def explain(index: Index) -> tuple[str, str]:
         j = index[0]
@@ -149,4 +150,4 @@ def _orders(found: Discounted, config: Mapping[str, Any], words: Words) -> Secti
     equation = "(a − D)/Σa where listed, else β·p" if back_off else "(a − D)/Σa + γ·p"
     columns = [f"after {j}" for j in range(J)]
     step = listed("p_j", found.p, explain, equation=f"{equation} of one token less", rows=words.name, columns=columns)
-    return Section("Order by order", "", (step,), "word", words.shown, target_mark(words))
+    return Section("Order by order", "", (step,), "word", words.shown, words.marks)

@@ -12,7 +12,7 @@ from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
 from neuralgram.text.tokenizers.base import visible
 from neuralgram.text.windows import as_ids
-from neuralgram.tracing import prediction
+from neuralgram.tracing import panels, prediction
 from neuralgram.tracing import update as updating
 from neuralgram.tracing.names import Words
 from neuralgram.tracing.network import Network
@@ -85,7 +85,8 @@ def _trace(lm: LanguageModel, ids: NDArray[np.int64], naming: _Naming, target: i
     else:
         from neuralgram.tracing.counting import counting_sections
 
-        sections = counting_sections(lm, ids, log_p, words)
+        told = panels.sections(lm.explain(ids, panels.looked_at(words)), words)
+        sections = told or counting_sections(lm, ids, log_p, words) or [panels.distribution(log_p, words)]
     names = {"mixture": "mixture", "ngram": "counting"}
     window, top, outcome = _base(lm, ids, naming, log_p, words)
     return Trace(

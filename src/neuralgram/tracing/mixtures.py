@@ -47,6 +47,5 @@ def mixture_sections(parts: tuple[Part, ...], log_p: Floats, words: Words, found
         listed("p_i", shares, explain_part, equation="each part's own probability", rows=words.name, columns=columns),
         listed("p", np.exp(log_p), explain, equation="p = Σ_i λ_i p_i", rows=words.name),
     )
-    marks = {} if words.target is None else {words.target: "target"}
     where = "" if found is None else f" How often the window's last tokens occur in training puts it into bin {found}."
-    return [Section("The mixture", f"{names}.{where}", steps, "word", words.shown, marks, bars="p")]
+    return [Section("The mixture", f"{names}.{where}", steps, "word", words.shown, words.marks, bars="p")]

@@ -6,9 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from neuralgram.errors import InputError
 from neuralgram.tracing.steps import Floats, Index, Namer
 
@@ -25,7 +22,6 @@ KEYS = {
     "P": "project.weight",
 }
 LETTERS = {key: letter for letter, key in KEYS.items()}
-_WHOLE = 6  # tokens of a context that are written out
 _PLACE = re.compile(r"\s*([^\[\]=]+?)\s*((?:\[.*?\])*)\s*$", re.DOTALL)
 
 
@@ -135,6 +131,11 @@ class Words(NamedTuple):
     target: int | None
     units: int
 
+    @property
+    def marks(self) -> dict[int, str]:
+        """The mark beside the target's row."""
+        return {} if self.target is None else {self.target: "target"}
+
 
 def word_id(model: SpeaksText, text: str) -> int | None:
     """The id whose symbol is `text` or that `text` alone is encoded as; None where there is no such token."""
@@ -157,18 +158,3 @@ def one_token(model: SpeaksText, text: str) -> int:
         pieces = " + ".join(repr(model.symbol(i)) for i in ids[:5])
         raise InputError(f"{text!r} is {len(ids)} tokens ({pieces or 'none'}): expected one of the model's vocabulary")
     return ids[0]
-
-
-def target_mark(words: Words) -> dict[int, str]:
-    """The mark beside the target's row."""
-    return {} if words.target is None else {words.target: "target"}
-
-
-def history(ids: NDArray[np.int64], length: int, words: Words) -> str:
-    """The last `length` tokens of the window, as one reads them; of many the first and the last three."""
-    if not length:
-        return "(no context)"
-    found = [words.name(int(w)) for w in ids[len(ids) - length :]]
-    if length <= _WHOLE:
-        return " ".join(found)
-    return f"{found[0]} … {' '.join(found[-3:])} ({length} tokens)"

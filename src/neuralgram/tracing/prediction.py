@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from neuralgram.numbers import number
+from neuralgram.tracing import panels
 from neuralgram.tracing.formulas import contraction, elementwise, given, listed, products
-from neuralgram.tracing.head import head_sections
 from neuralgram.tracing.names import Words, letter_of
 from neuralgram.tracing.network import Forward, Network
 from neuralgram.tracing.steps import Floats, Index, Namer, Section, Step
@@ -26,7 +26,8 @@ def sections(network: Network, f: Forward, words: Words) -> list[Section]:
         step = contraction("g", P, f.a[-1], letters=("", "P", _unit_letter(network, -1)), equation="g = P a")
         out.append(Section("Projected to the width of C", steps=(step,), row_name="coordinate"))
     if network.whole is not None:
-        return out + head_sections(network, f, words)
+        told = network.whole.explain(network.weights, f.ids, panels.looked_at(words))
+        return out + panels.sections(told, words)
     return [*out, _scores(network, f, words), _softmax(f, words)]
 
 
@@ -159,7 +160,7 @@ def _scores(network: Network, f: Forward, words: Words) -> Section:
         parts[name] = f.hidden
     template = " + ".join("{" + name + "}" for name in parts)
     steps.append(elementwise("y", template, f.y, parts, rows=words.name))
-    return Section("Scores", steps=tuple(steps), row_name="word", shown=words.shown, marks=_target(words))
+    return Section("Scores", steps=tuple(steps), row_name="word", shown=words.shown, marks=words.marks)
 
 
 def _softmax(f: Forward, words: Words) -> Section:
@@ -181,10 +182,6 @@ def _softmax(f: Forward, words: Words) -> Section:
         steps=(highest, total_step, e, p),
         row_name="word",
         shown=words.shown,
-        marks=_target(words),
+        marks=words.marks,
         bars="p",
     )
-
-
-def _target(words: Words) -> dict[int, str]:
-    return {} if words.target is None else {words.target: "target"}

@@ -104,8 +104,7 @@ def _error(f: Forward, g: Gradients, words: Words) -> Section:
         given("e_w", one, equation="1 for the token that came", rows=words.name),
         elementwise("∂y", "{p} − {e_w}", g.y, {"p": f.p, "e_w": one}, rows=words.name),
     )
-    marks = {} if words.target is None else {words.target: "target"}
-    return Section("The error at the scores", "∂q is short for ∂ℓ/∂q", steps, "word", words.shown, marks)
+    return Section("The error at the scores", "∂q is short for ∂ℓ/∂q", steps, "word", words.shown, words.marks)
 
 
 def _back(network: Network, g: Gradients) -> list[Section]:
