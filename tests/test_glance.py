@@ -55,10 +55,10 @@ def test_a_network() -> None:
 
 
 def test_mixtures_and_text_models(tmp_path) -> None:
-    from neuralgram.text.tokenizers import TOKENIZERS
+    from neuralgram.text.tokenizers import tokenizer_class
     from neuralgram.textmodel import TextModel
 
-    tokenizer = TOKENIZERS["chars"].train(["abc<&"])
+    tokenizer = tokenizer_class("chars").train(["abc<&"])
     ids = tokenizer.encode("abcab<&")
     V = tokenizer.vocab_size
     parts = [fit("add-k", Corpus(ids, V, None), 2, k=0.5), Uniform(V)]

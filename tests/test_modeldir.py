@@ -10,7 +10,7 @@ import neuralgram as ng
 from neuralgram import modeldir
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.modeldir import Saved
-from neuralgram.text.tokenizers import TOKENIZERS, load_tokenizer
+from neuralgram.text.tokenizers import load_tokenizer, tokenizer_class
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_directory_of_another_engine_loads(net, tmp_path):
 
 
 def test_a_tokenizer_travels_with_its_model(tmp_path):
-    words = TOKENIZERS["words"].train(["the cat sat on the mat"])
+    words = tokenizer_class("words").train(["the cat sat on the mat"])
     net = ng.NPLM(words.vocab_size + 1, 2, 3, 4)
     ng.save_nplm(net, tmp_path, words)
     model = ng.load(tmp_path)
@@ -91,7 +91,7 @@ def test_wrong_tokenizers_are_refused(net, tmp_path):
     with pytest.raises(ValueError, match="tokenizer 'letters': expected one of bytes, chars, words, bpe"):
         ng.save_nplm(net, tmp_path / "a", "letters")
     with pytest.raises(InputError, match="makes 4"):
-        ng.save_nplm(net, tmp_path / "b", TOKENIZERS["words"].train(["a b c"]))
+        ng.save_nplm(net, tmp_path / "b", tokenizer_class("words").train(["a b c"]))
     assert not (tmp_path / "a").exists()
 
 

@@ -9,7 +9,7 @@ import neuralgram as ng
 from neuralgram import InputError, Sampling
 from neuralgram.ngram import ESTIMATORS
 from neuralgram.text.corpora import encode_units
-from neuralgram.text.tokenizers import TOKENIZERS, Bytes
+from neuralgram.text.tokenizers import Bytes, tokenizer_class
 from neuralgram.textmodel import END, TextModel
 
 TEXT = "the cat sat\non the mat\n\nthe end\n"
@@ -17,7 +17,7 @@ BOUNDARIES = ["stream", "line", "document"]
 
 
 def model(name="chars", boundary="document", order=3, text=TEXT, **options):
-    tokenizer = Bytes() if name == "bytes" else TOKENIZERS[name].train([text], **options)
+    tokenizer = Bytes() if name == "bytes" else tokenizer_class(name).train([text], **options)
     corpus = encode_units(tokenizer, boundary, [text])
     return TextModel(ESTIMATORS["add-k"].fit(corpus, order=order, k=0.1), tokenizer, boundary)
 

@@ -137,14 +137,15 @@ def save_nplm(model: NPLM, dir: Path | str, tokenizer: str | Tokenizer = "bytes"
 
     A tokenizer that fits the model's vocabulary is stored too, which lets `neuralgram.load` read strings.
     """
-    from neuralgram.text.tokenizers import TOKENIZERS, Bytes
+    from neuralgram.families import TOKENIZERS
+    from neuralgram.text.tokenizers import tokenizer_class
 
     if isinstance(tokenizer, str):
         if tokenizer not in TOKENIZERS:
             raise InputError(f"tokenizer {tokenizer!r}: expected one of {', '.join(TOKENIZERS)}, or a tokenizer")
-        name = tokenizer
-        stored = Bytes() if name == Bytes.name and model.vocab_size == 256 else None
-        save(dir, Saved(model, stored, "stream", {"tokenizer": name}))
+        ready = tokenizer_class(tokenizer).ready()
+        stored = ready if ready is not None and ready.vocab_size == model.vocab_size else None
+        save(dir, Saved(model, stored, "stream", {"tokenizer": tokenizer}))
     else:
         boundary = "stream" if tokenizer.vocab_size == model.vocab_size else "document"
         save(dir, Saved(model, tokenizer, boundary))

@@ -32,6 +32,7 @@ class About:
     choices  the names a text may have; a family will do
     low, high, above, below   bounds: from low, to high, above (without it), below (without it)
     expected the words of a refusal, where the type and the bounds do not say enough
+    option   its name on the command line, where that is another than the field's
     """
 
     help: str
@@ -43,6 +44,7 @@ class About:
     below: float | None = None
     auto: str = ""
     expected: str = ""
+    option: str = ""
 
     @property
     def range(self) -> str:
@@ -74,9 +76,14 @@ class Described:
     about: About
 
     @property
+    def key(self) -> str:
+        """Its name among the options of the command: `weight_decay`."""
+        return self.about.option or self.name
+
+    @property
     def option(self) -> str:
         """As it is written on the command line: `--weight-decay`."""
-        return "--" + self.name.replace("_", "-")
+        return "--" + self.key.replace("_", "-")
 
 
 def setting(
@@ -91,9 +98,10 @@ def setting(
     below: float | None = None,
     auto: str = "",
     expected: str = "",
+    option: str = "",
 ) -> Any:
     """A field of a settings class; a default that is a dict or a list is made anew for each instance."""
-    about = About(help, unit, tuple(choices), low, high, above, below, auto, expected)
+    about = About(help, unit, tuple(choices), low, high, above, below, auto, expected, option)
     if isinstance(default, dict | list):
         return field(default_factory=lambda: type(default)(default), metadata={_KEY: about})
     if default is MISSING:

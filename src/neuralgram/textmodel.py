@@ -191,7 +191,7 @@ class TextModel:
 
     def _spans(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ids of the text, units closed, and the character span of each."""
-        raw = self.tokenizer.name == "bytes" and self.boundary != "line"
+        raw = self.tokenizer.raw and self.boundary != "line"
         text, places = (text, None) if raw else _unify_line_ends(text)
         pieces = _lines(text, trailing=False) if self.boundary == "line" else [text]
         all_ids, all_spans, offset = [], [], 0

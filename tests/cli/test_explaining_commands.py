@@ -15,7 +15,7 @@ from neuralgram.checking import grading
 from neuralgram.cli import main
 from neuralgram.ngram import fit
 from neuralgram.pitfalls import PITFALLS
-from neuralgram.text.tokenizers import TOKENIZERS
+from neuralgram.text.tokenizers import tokenizer_class
 from neuralgram.textmodel import TextModel
 
 Run = Callable[..., tuple[int, str, str]]
@@ -44,7 +44,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The five words as a network, and the same words counted."""
     folder = tmp_path_factory.mktemp("models")
-    tokenizer = TOKENIZERS["words"].train([WORDS])
+    tokenizer = tokenizer_class("words").train([WORDS])
     network = NPLM(5, 2, 2, 2, direct=False, rng=PCG32(0))
     network.load_state_dict(FIVE)
     TextModel(network, tokenizer).save(folder / "five")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from neuralgram.ngram import fit
-from neuralgram.text.tokenizers import TOKENIZERS
+from neuralgram.text.tokenizers import tokenizer_class
 from neuralgram.text.windows import Corpus
 from neuralgram.textmodel import TextModel
 
@@ -21,7 +21,7 @@ TEXT = "the cat sat on the mat and the dog sat on the log"
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "counts"
-    tokenizer = TOKENIZERS["chars"].train([TEXT])
+    tokenizer = tokenizer_class("chars").train([TEXT])
     ids = tokenizer.encode(TEXT)
     TextModel(fit("add-k", Corpus(ids, tokenizer.vocab_size, None), 2, k=0.1), tokenizer).save(folder)
     return folder

@@ -16,12 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuralgram.errors import InputError, TextError
+from neuralgram.families import TOKENIZERS
 from neuralgram.text.corpora import Corpora, build_corpora, encode_units, load_corpora
+from neuralgram.text.pieces import PIECE
 from neuralgram.text.sources import Document, text_document
 from neuralgram.text.splits import PARTS, Split, assign_units, parse_split
 from neuralgram.text.stats import text_stats
 from neuralgram.text.store import IdWriter, load_corpus, save_corpus
-from neuralgram.text.tokenizers import TOKENIZERS, Bpe, Bytes, Chars, Words
+from neuralgram.text.tokenizers import Bpe, Bytes, Chars, Words
 from neuralgram.text.windows import Corpus
 
 LINES = [f"line {i} of the text" for i in range(40)]
@@ -191,6 +193,13 @@ def test_byte_pairs_are_learned_on_the_training_part_only(boundary: str) -> None
         texts[0], tokenizer="bpe", options={"vocab_size": 300}, boundary=boundary, split="0.5,0.5", vocab_from="all"
     )
     assert {"train", "valid"} <= {symbol.strip() for symbol in everything.tokenizer.symbols()}
+
+
+def test_a_long_text_is_not_cut_within_a_byte_pair_token() -> None:
+    text = "xy" + " abab" * (PIECE // 5 + 10)
+    corpora = build(text, tokenizer=PAIRS, boundary="stream")
+    assert corpora.train.ids.tolist() == PAIRS.encode(text).tolist()
+    assert encode_units(PAIRS, "stream", [text]).ids.tolist() == PAIRS.encode(text).tolist()
 
 
 def test_counts_of_byte_pair_tokens() -> None:

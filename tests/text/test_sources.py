@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 from neuralgram.errors import InputError, TextError
-from neuralgram.text.pieces import PIECE
+from neuralgram.text.pieces import PIECE, anywhere, last_cut
 from neuralgram.text.sources import Document, Reading, Source, read_documents, text_document
 from neuralgram.text.tokenizers import Words
 
@@ -161,7 +161,10 @@ def test_memory_is_bounded_by_a_piece_not_by_a_line(tmp_path: Path, letters: str
     size = 24 * PIECE
     path = written(tmp_path / "long.txt", letters * (size // len(letters)))
     tracemalloc.start()
-    longest = sum(len(piece) for piece in next(read_documents([path], Reading(anywhere=" " not in letters))).pieces)
+    longest = sum(
+        len(piece)
+        for piece in next(read_documents([path], Reading(cut=last_cut if " " in letters else anywhere))).pieces
+    )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert longest == size

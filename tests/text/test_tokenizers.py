@@ -17,8 +17,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuralgram.errors import InputError, TextError
-from neuralgram.text.pieces import cut_pieces, last_cut, unify_line_ends
-from neuralgram.text.tokenizers import TOKENIZERS, Bpe, Bytes, Chars, Tokenizer, Words, load_tokenizer
+from neuralgram.families import TOKENIZERS
+from neuralgram.text.pieces import anywhere, cut_pieces, last_cut, unify_line_ends
+from neuralgram.text.tokenizers import (
+    Bpe,
+    Bytes,
+    Chars,
+    Tokenizer,
+    Words,
+    load_tokenizer,
+    options_of,
+    options_of_all,
+    tokenizer_class,
+)
 
 SENTENCES = (
     "The cat sat on the mat; the cat didn't sit.\n  Über–Maß: 3.5 €, “naïve”… ΟΔΟΣ İstanbul\tx\n\nend \u2028 of it\n"
@@ -222,7 +233,7 @@ def test_raw_bytes_keep_their_values() -> None:
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_a_lone_surrogate_is_refused(name: str) -> None:
     with pytest.raises(TextError, match=r"expected Unicode characters"):
-        TOKENIZERS[name].train(["a \ud800"]).encode("a \ud800")
+        tokenizer_class(name).train(["a \ud800"]).encode("a \ud800")
 
 
 def test_wrong_options_are_refused() -> None:
@@ -245,25 +256,34 @@ def test_bpe_learns_on_a_sample() -> None:
     assert " xyxy" in Bpe.train([text], vocab_size=300).symbols()
 
 
-def test_foreign_files_load_where_they_are_of_the_same_make(tmp_path: Path) -> None:
-    theirs = tokenizers.ByteLevelBPETokenizer()
-    theirs.train_from_iterator(["the cat sat on the mat the cat"], vocab_size=270, min_frequency=1)
-    theirs.add_tokens(["<|end|>"])
-    theirs.save(str(tmp_path / "gpt.json"))
-    loaded = load_tokenizer(tmp_path / "gpt.json")
-    text = "the catmat<|end|> né\n"
-    assert loaded.encode(text).tolist() == theirs.encode(text).ids
-    assert loaded.decode(loaded.encode(text)) == text
-    lines = [i for line in text.split("\n") for i in [*theirs.encode(line).ids, loaded.vocab_size]]
-    assert loaded.look_up_lines(text).tolist() == lines[:-1]
-    tokenizers.BertWordPieceTokenizer().save(str(tmp_path / "bert.json"))
-    with pytest.raises(TextError, match="WordPiece after BertPreTokenizer is not read here"):
-        load_tokenizer(tmp_path / "bert.json")
-    for wrong in ("{}", '{"model": {"type": "BPE"}}', "{", '{"model": 3}'):
+def test_what_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
+    deep = "{" + '"a":[' * 100_000
+    for wrong in ("{}", '{"model": {"type": "BPE"}}', "{", '{"model": 3}', '{"model": null}', deep):
         with pytest.raises(TextError, match=r"tokenizer\.json"):
             load_tokenizer(wrong)
     with pytest.raises(TextError, match=r"missing\.json.* expected a tokenizer\.json"):
         load_tokenizer(tmp_path / "missing.json")
+
+
+def test_a_token_that_is_typed_is_found_and_shown() -> None:
+    for made in (MADE["words"], MADE["bpe"], MADE["chars"]):
+        assert [made.atom(made.symbol(i)) for i in range(made.vocab_size)] == list(range(made.vocab_size))
+    assert MADE["words"].atom(" cat ") == MADE["words"].id_of("cat")  # what is encoded as it alone
+    assert MADE["words cut"].atom("zebra") is None
+    assert MADE["chars"].spelled(MADE["chars"].encode("\n")[0]) == "⏎"
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_the_contract_of_a_class(name: str) -> None:
+    kind = tokenizer_class(name)
+    ways = [kind.ready() is not None, kind.numbering(kind.settings({})) is not None]
+    assert ways in ([True, False], [False, True], [False, False])
+    assert kind.name == name
+    with pytest.raises(InputError, match=f"option 'nonsense' of the {name} tokenizer: expected"):
+        kind.train(["a"], nonsense=1)
+    for key, option in options_of(name).items():
+        assert options_of_all()[key][name] == option
+        assert option.about.help.endswith(".")
 
 
 @settings(max_examples=60, deadline=None)
@@ -278,9 +298,7 @@ def test_pieces_give_the_ids_of_the_whole_text(text: list[str], size: int, name:
     assert ids == made.library.encode(whole).ids
     lines = [i for piece in pieces for i in made.look_up_lines(piece).tolist()]
     assert lines == [i for line in whole.split("\n") for i in [*made.encode(line), made.vocab_size]][:-1]
-    assert [len(piece) for piece in cut_pieces([whole], size, anywhere=True)][:-1] == [size] * (
-        (len(whole) - 1) // size
-    )
+    assert [len(piece) for piece in cut_pieces([whole], size, cut=anywhere)][:-1] == [size] * ((len(whole) - 1) // size)
 
 
 def test_cuts_stand_before_the_last_white_space_of_a_run() -> None:

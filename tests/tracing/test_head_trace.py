@@ -196,10 +196,10 @@ def test_a_mixture_of_softmaxes_shows_its_weights_and_parts() -> None:
 
 def test_rows_are_named_by_words_only_where_they_are_words() -> None:
     """Of the tree, row n of U and W is a question's; of the clusters, row r of U is a rank's."""
-    from neuralgram.text.tokenizers import TOKENIZERS
+    from neuralgram.text.tokenizers import tokenizer_class
     from neuralgram.textmodel import TextModel
 
-    words = TOKENIZERS["words"].train([" ".join(w for i, w in enumerate("abcdefghijk") for _ in range(20 - i))])
+    words = tokenizer_class("words").train([" ".join(w for i, w in enumerate("abcdefghijk") for _ in range(20 - i))])
     for name, refused in (("tree", ("U[c][0]", "W[c][0]", "b[c]")), ("adaptive", ("U[c][0]", "b[c]"))):
         made = trace(TextModel(network(name), words), "c h c", target="j", lr=0.1)
         assert made.check("C[c][0]")[0].index == (2, 0)

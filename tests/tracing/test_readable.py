@@ -15,7 +15,7 @@ from neuralgram import NPLM, PCG32, Mixture  # noqa: E402  # after the skip
 from neuralgram.mixture import Uniform  # noqa: E402
 from neuralgram.ngram import fit  # noqa: E402
 from neuralgram.numbers import figure, number  # noqa: E402
-from neuralgram.text.tokenizers import TOKENIZERS  # noqa: E402
+from neuralgram.text.tokenizers import tokenizer_class  # noqa: E402
 from neuralgram.text.tokenizers.base import visible  # noqa: E402
 from neuralgram.textmodel import TextModel  # noqa: E402
 from neuralgram.tracing import trace  # noqa: E402
@@ -24,7 +24,7 @@ from neuralgram.training import events  # noqa: E402
 from neuralgram.training.progress import Display  # noqa: E402
 
 TEXT = "the hen\tsat; the\nhen and the hen sat and the men sat\n" * 4
-TOKENIZER = TOKENIZERS["chars"].train([TEXT])
+TOKENIZER = tokenizer_class("chars").train([TEXT])
 V = TOKENIZER.vocab_size
 
 

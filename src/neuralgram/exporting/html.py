@@ -151,19 +151,8 @@ def _data(model: TextModel, title: str, measured: Cost) -> dict[str, Any]:
 
 def _tokenizer(model: TextModel) -> dict[str, Any]:
     tokenizer = model.tokenizer
-    spec = json.loads(tokenizer.to_json())
     pieces = [piece.hex() for piece in tokenizer.pieces]
-    out: dict[str, Any] = {"name": tokenizer.name, "pieces": pieces, "joiner": tokenizer.joiner}
-    if tokenizer.name == "words":
-        out["lowercase"] = (spec.get("normalizer") or {}).get("type") == "Lowercase"
-        out["punctuation"] = "Split" in json.dumps(spec.get("pre_tokenizer"))
-    if tokenizer.name == "bpe":
-        if spec.get("normalizer") is not None or spec.get("added_tokens"):
-            raise InputError("a byte-pair tokenizer that normalises or has added tokens: the page reads neither")
-        merges = spec["model"]["merges"]
-        out["merges"] = [pair if isinstance(pair, str) else " ".join(pair) for pair in merges]
-        out["vocab"] = spec["model"]["vocab"]
-    return out
+    return {"name": tokenizer.name, "pieces": pieces, "joiner": tokenizer.joiner, **tokenizer.for_page()}
 
 
 def _packed(array: NDArray[Any]) -> dict[str, Any]:

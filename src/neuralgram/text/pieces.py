@@ -1,20 +1,22 @@
-"""Text in pieces of bounded size, cut where every tokenizer gives the same ids as for the uncut text.
+"""Text in pieces of bounded size, cut where a tokenizer gives the same ids as for the uncut text.
 
-A cut stands before a space or line end that is itself followed by something else than white space. There words end,
-and there a byte-level pre-tokenizer ends a token too (it keeps the last space of a run with the next word). A run
-without such a place, a 100 MB word, stays whole, unless the tokenizer reads characters by themselves.
+For words and byte-level tokens a cut stands before a space or line end that is itself followed by something else than
+white space. There words end, and there a byte-level pre-tokenizer ends a token too (it keeps the last space of a run
+with the next word). A run without such a place, a 100 MB word, stays whole.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 PIECE = 1 << 20  # characters
 
+Cut = Callable[[str], int]  # a text → where to cut it, as late as possible; 0 where there is no place
+
 
 def last_cut(text: str) -> int:
-    """Where to cut `text`, as late as possible; 0 where there is no place."""
+    """The place that suits words and byte-level tokens."""
     end = len(text)
     while end > 0:
         # What ends in white space is not known to go on with a word: look before the last word that is there.
@@ -28,16 +30,28 @@ def last_cut(text: str) -> int:
     return 0
 
 
-def cut_pieces(texts: Iterable[str], size: int = PIECE, *, anywhere: bool = False) -> Iterator[str]:
-    """The concatenated `texts` in pieces of about `size` characters, none of them empty.
+def anywhere(text: str) -> int:
+    """For tokenizers that read each character by itself any place will do."""
+    return len(text)
 
-    `anywhere`: for tokenizers that read each character by itself any place will do.
-    """
+
+def at_line_ends(text: str) -> int:
+    """For those that are given each line by itself."""
+    return text.rfind("\n") + 1
+
+
+def nowhere(text: str) -> int:
+    """For those of which nothing is known."""
+    return 0
+
+
+def cut_pieces(texts: Iterable[str], size: int = PIECE, *, cut: Cut = last_cut) -> Iterator[str]:
+    """The concatenated `texts` in pieces of about `size` characters, none of them empty."""
     kept: list[str] = []  # what came before without a place to cut
     for text in texts:
         for start in range(0, len(text), size):
             piece = text[start : start + size]
-            at = len(piece) if anywhere else last_cut(piece)
+            at = cut(piece)
             if at:
                 yield "".join([*kept, piece[:at]])
                 kept = []

@@ -19,7 +19,7 @@ from typing import IO, NamedTuple
 
 from neuralgram.errors import InputError, TextError
 from neuralgram.text.brown import brown_documents
-from neuralgram.text.pieces import cut_pieces, unify_line_ends
+from neuralgram.text.pieces import Cut, cut_pieces, last_cut, unify_line_ends
 
 _BLOCK = 1 << 20  # bytes read at once
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -52,14 +52,14 @@ class Reading:
     encoding  of the files; `errors`: strict (refuse), replace (U+FFFD) or ignore what is not of it
     field     the field of a JSON line that holds the text; given, every file is read as JSON lines
     raw       take the bytes as they are (for the bytes tokenizer): any is valid, line ends stay
-    anywhere  pieces may be cut between any two characters
+    cut       where pieces may be cut
     """
 
     encoding: str = "utf-8"
     errors: str = "strict"
     field: str | None = None
     raw: bool = False
-    anywhere: bool = False
+    cut: Cut = last_cut
 
     def __post_init__(self) -> None:
         if self.errors not in ("strict", *_SURROGATE_BECOMES):
@@ -81,7 +81,7 @@ def read_documents(sources: Iterable[Source], reading: Reading | None = None) ->
     reading = reading or Reading()
     for source in sources:
         if isinstance(source, Document):
-            yield Document(source.name, cut_pieces(_clean(source.pieces, reading), anywhere=reading.anywhere))
+            yield Document(source.name, cut_pieces(_clean(source.pieces, reading), cut=reading.cut))
             continue
         for path in _files(source):
             yield from _documents(path, reading)
@@ -116,18 +116,18 @@ def _documents(source: str | Path | Named, reading: Reading) -> Iterator[Documen
     name = STANDARD_INPUT if name == "-" else name
     if name.endswith(".zip"):
         for member, texts in brown_documents(_existing(Path(source))):
-            yield Document(f"{name}:{member}", cut_pieces(texts, anywhere=reading.anywhere))
+            yield Document(f"{name}:{member}", cut_pieces(texts, cut=reading.cut))
         return
     is_json = reading.field is not None or re.search(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", name) is not None
     blocks = _blocks(name, source)
     if not is_json:
         texts = _raw(blocks) if reading.raw else unify_line_ends(_decode(blocks, name, reading))
-        yield Document(name, cut_pieces(texts, anywhere=reading.anywhere))
+        yield Document(name, cut_pieces(texts, cut=reading.cut))
         return
     for number, line in enumerate(_lines(_decode(blocks, name, reading)), 1):
         if line.strip():
             text = _field(line, reading, f"{name}, line {number}")
-            pieces = cut_pieces(_clean([text], reading), anywhere=reading.anywhere)
+            pieces = cut_pieces(_clean([text], reading), cut=reading.cut)
             yield Document(f"{name}, line {number}", pieces)
 
 

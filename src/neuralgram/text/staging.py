@@ -1,15 +1,15 @@
 """From documents to one array of numbers, units closed, in one pass over the text; and the parts a split makes of it.
 
-The numbers are the ids of a finished tokenizer, or the atoms (words as they are met, code points) of one whose
+The numbers are the ids of a finished tokenizer, or a numbering (words as they are met, code points) of one whose
 vocabulary is yet to be chosen: the text is not read twice, and standard input can be read at all.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from neuralgram.errors import TextError
 from neuralgram.text.sources import Document
 from neuralgram.text.splits import PARTS, Split, assign_units
 from neuralgram.text.store import IdWriter, blocks
-from neuralgram.text.tokenizers.base import Tokenizer, utf8
+from neuralgram.text.tokenizers.base import Numbering, Tokenizer, utf8
 from neuralgram.text.windows import Ids
 
 BOUNDARIES = ("stream", "line", "document")
@@ -59,22 +59,8 @@ class DocumentLog:
         return Documents(tuple(self._names), np.array(self._starts, np.int64)) if self._count <= REMEMBERED else None
 
 
-class Reader(Protocol):
-    """Text to numbers; `mark` closes a unit."""
-
-    @property
-    def mark(self) -> int:
-        """The number of the boundary."""
-
-    def __call__(self, text: str) -> NDArray[Any]:
-        """The numbers of `text`."""
-
-    def lines(self, text: str) -> NDArray[Any]:
-        """The numbers of `text` with `mark` for every line end."""
-
-
 class TokenReader:
-    """A finished tokenizer as a `Reader`; what it cannot read is refused by name, document and character."""
+    """Text as the ids of a finished tokenizer; what it cannot read is refused by name, document and character."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
@@ -121,7 +107,7 @@ class Staged:
         return len(self.ids) - (0 if self.boundary == "stream" else self.units)
 
 
-def stage(documents: Iterable[Document], reader: Reader, boundary: str, writer: IdWriter) -> Staged:
+def stage(documents: Iterable[Document], reader: TokenReader | Numbering, boundary: str, writer: IdWriter) -> Staged:
     """Reads all documents, piece by piece.
 
     A line ends at its line end or at the end of its document; an empty line is a unit that holds nothing but its end,
@@ -194,7 +180,7 @@ class Part:
 
 
 def parts_of(
-    staged: Staged, split: Split, seed: int, *, lengths: NDArray[np.int64] | None = None, line_ends: list[int]
+    staged: Staged, split: Split, seed: int, *, lengths: NDArray[np.int64] | None = None, line_ends: Sequence[int]
 ) -> dict[str, Part]:
     """The parts that `split` makes of a staged text.
 
@@ -221,7 +207,7 @@ def parts_of(
     return {n: replace(p, documents=staged.places.within(int(a), int(b))) for (n, p), a, b in stretches}
 
 
-def _stretches(text: Ids, stops: dict[str, int], closing: int | None, line_ends: list[int]) -> dict[str, Part]:
+def _stretches(text: Ids, stops: dict[str, int], closing: int | None, line_ends: Sequence[int]) -> dict[str, Part]:
     found, start = {}, 0
     for name, place in stops.items():
         inside = closing is not None and place < len(text)
@@ -244,7 +230,7 @@ def _token_at(text: Ids, lengths: NDArray[np.int64], byte: int) -> int:
     return len(text)
 
 
-def _last_line_end(text: Ids, start: int, stop: int, line_ends: list[int]) -> int:
+def _last_line_end(text: Ids, start: int, stop: int, line_ends: Sequence[int]) -> int:
     """Where the last line that is whole ends in text[start:stop]; `stop` where there is none."""
     for end in range(stop, start, -(1 << 20)):
         begin = max(start, end - (1 << 20))

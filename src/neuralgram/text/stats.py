@@ -34,7 +34,7 @@ def text_stats(tokenizer: Tokenizer, boundary: str, corpus: Corpus, first: int =
     A line's boundary symbol stands for its line end and is one byte; a document's is none.
     """
     tokens, units, unknown, size = 0, 0, 0, 0
-    lengths = np.array([len(piece) for piece in tokenizer.pieces] + [1 if boundary == "line" else 0])
+    lengths = np.append(tokenizer.lengths, 1 if boundary == "line" else 0)
     for block in blocks(corpus.ids[first:]):
         tokens += len(block)
         units += 0 if corpus.boundary is None else int((block == corpus.boundary).sum())

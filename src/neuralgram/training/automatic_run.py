@@ -137,7 +137,7 @@ def _plan(settings: dict[str, Any], corpora: Corpora, given: Mapping[str, Any], 
     facts = TextFacts(
         tokens=len(train),
         vocab_size=corpora.vocab_size,
-        characters=corpora.tokenizer.name in ("chars", "bytes"),
+        characters=corpora.tokenizer.characters,
         boundary=corpora.boundary,
         units=1 if train.boundary is None else int(np.count_nonzero(train.ids == train.boundary)),
         validated=corpora.valid is not None,

@@ -2,6 +2,9 @@
 
 Ids run from 0 to vocab_size − 1. The boundary symbol that closes a unit is no text and so no part of
 any tokenizer: its id is `vocab_size`, the first free one.
+
+A tokenizer comes to be in one of three ways, and its class says in which: it is `ready`; or its vocabulary is chosen
+from counts (`numbering`, `from_counts`), so that a text is read once; or it learns from the text itself (`train`).
 """
 
 from __future__ import annotations
@@ -10,15 +13,17 @@ import codecs
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError, TextError
+from neuralgram.text.pieces import Cut, at_line_ends, nowhere
 from neuralgram.text.windows import as_ids
 
 UNKNOWN = "<unk>"
@@ -26,19 +31,66 @@ UNSEEN = -1  # what `look_up` gives where a symbol is not in the vocabulary and 
 _SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥"}  # of what a person would not see
 
 
+class Numbering(Protocol):
+    """Text as numbers while its vocabulary is yet to be chosen: each symbol has one, and so has the boundary."""
+
+    @property
+    def mark(self) -> int:
+        """The number of the boundary."""
+
+    @property
+    def line_ends(self) -> Sequence[int]:
+        """The numbers that end a line."""
+
+    def cut(self, text: str) -> int:
+        """Where a long text may be cut in two without another number coming out (`pieces.Cut`)."""
+
+    def __call__(self, text: str) -> NDArray[Any]:
+        """The numbers of `text`."""
+
+    def lines(self, text: str) -> NDArray[Any]:
+        """The numbers of `text` with `mark` for every line end."""
+
+    @property
+    def size(self) -> int:
+        """One more than the largest number so far."""
+
+    def symbol(self, number: int) -> str:
+        """The symbol of a number."""
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """Of a tokenizer with nothing to choose."""
+
+
 class Tokenizer(ABC):
     """Text in, ids out, and back.
 
-    name        its key in `TOKENIZERS`
+    What each object has:
+
     vocab_size  number of symbols, the boundary symbol not among them
     unknown     id of the unknown symbol `<unk>`, or None where unseen input cannot be met
     loses       why decode(encode(text)) may differ from a text it knows, or None where it cannot
     pieces      the UTF-8 bytes each token stands for, [vocab_size]
+
+    What a class says of its kind, for all who need to know:
+
+    name        its key in `families.TOKENIZERS`
+    Settings    what can be chosen when one is made from text, a frozen dataclass
     joiner      what decoding puts between two tokens
+    characters  whether a token is a character, or a byte of one: short, and many to a word
+    raw         whether it reads the bytes of a file as they are: its line ends, and what is no UTF-8
+    by_bytes    whether fractions of a text are fractions of its bytes: where how many tokens it has depends on what
+                was learned
     """
 
     name: ClassVar[str]
+    Settings: ClassVar[type[Any]] = NoSettings
     joiner: ClassVar[str] = ""
+    characters: ClassVar[bool] = False
+    raw: ClassVar[bool] = False
+    by_bytes: ClassVar[bool] = False
 
     def __init__(
         self, symbols: list[str], pieces: list[bytes], *, unknown: int | None = None, loses: str | None = None
@@ -48,6 +100,62 @@ class Tokenizer(ABC):
         self.vocab_size = len(symbols)
         self.unknown = unknown
         self.loses = loses
+
+    # ---- how it is made ----
+
+    @classmethod
+    def settings(cls, options: Mapping[str, Any]) -> Any:
+        """The `Settings` of these options; an `InputError` for a name that is none of them."""
+        known = [field.name for field in fields(cls.Settings)]
+        for name in options:
+            if name not in known:
+                expected = f"one of {', '.join(known)}" if known else "none"
+                raise InputError(f"option {name!r} of the {cls.name} tokenizer: expected {expected}")
+        return cls.Settings(**options)
+
+    @classmethod
+    def ready(cls) -> Self | None:
+        """The one tokenizer of a kind that has nothing to learn."""
+        return None
+
+    @classmethod
+    def numbering(cls, settings: Any) -> Numbering | None:
+        """How text is numbered so that the vocabulary can be chosen from counts of the numbers; None: it cannot."""
+        return None
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, int], held_out: Iterable[str], settings: Any) -> Self:
+        """From how often each symbol of the `numbering` occurs; `held_out` are symbols of text that is read later."""
+        raise NotImplementedError  # only where there is a numbering
+
+    @classmethod
+    @abstractmethod
+    def train(cls, pieces: Iterable[str], **options: Any) -> Self:
+        """Learned from a text in pieces, with options of `Settings`."""
+
+    @classmethod
+    @abstractmethod
+    def from_spec(cls, spec: Mapping[str, Any], text: str) -> Self | None:
+        """The tokenizer of a `tokenizer.json`, its values and its `text`; None where it is of another make."""
+
+    @abstractmethod
+    def to_json(self) -> str:
+        """A Hugging Face `tokenizer.json`, which the `tokenizers` library loads by itself."""
+
+    def to_spec(self) -> dict[str, Any]:
+        """The values of the `tokenizer.json`."""
+        spec: dict[str, Any] = json.loads(self.to_json())
+        return spec
+
+    def for_page(self) -> dict[str, Any]:
+        """What the script of an exported page needs to cut text as this one does; else an `InputError`."""
+        raise InputError(f"the {self.name} tokenizer: a page of its own cannot cut text so; expected another")
+
+    # ---- text to ids ----
+
+    def cut(self, boundary: str) -> Cut:
+        """Where a long text may be cut in two without another id coming out."""
+        return at_line_ends if boundary == "line" else nowhere
 
     @abstractmethod
     def look_up(self, text: str) -> NDArray[np.int64]:
@@ -63,10 +171,6 @@ class Tokenizer(ABC):
 
         A token that is a part of a character (bytes of a longer UTF-8 sequence) has the offsets of that character.
         """
-
-    @abstractmethod
-    def to_json(self) -> str:
-        """A Hugging Face `tokenizer.json`, which the `tokenizers` library loads by itself."""
 
     @property
     def lossless(self) -> bool:
@@ -125,6 +229,13 @@ class Tokenizer(ABC):
             between = joiner
         yield decoder.decode(b"", final=True)
 
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """The bytes each token stands for, counted, int64 [vocab_size]."""
+        return np.array([len(piece) for piece in self.pieces], np.int64)
+
+    # ---- what a person sees and types ----
+
     def symbols(self) -> list[str]:
         """What a person is shown for each id, [vocab_size]."""
         return list(self._symbols)
@@ -134,6 +245,18 @@ class Tokenizer(ABC):
         if not 0 <= token < self.vocab_size:
             raise InputError(f"id {token} is outside the vocabulary: expected 0 … {self.vocab_size - 1}")
         return self._symbols[token]
+
+    def spelled(self, token: int) -> str:
+        """The symbol of one token with signs for what a person would not see (`visible`)."""
+        return visible(self.symbol(token))
+
+    def atom(self, typed: str) -> int | None:
+        """The one token a person means by what was typed: its symbol, or a text that is encoded as it alone."""
+        found = self.id_of(typed)
+        if found is not None:
+            return found
+        ids = self.encode(typed).tolist()
+        return ids[0] if len(ids) == 1 and ids[0] != self.unknown else None
 
     def id_of(self, symbol: str) -> int | None:
         """The id of a symbol as `symbol` shows it, or None."""
@@ -155,6 +278,15 @@ def visible(token: str) -> str:
     ('␣the', '⏎', '\\\\x07', '∅')
     """
     return "".join(_SIGNS.get(c) or (c if c.isprintable() else repr(c)[1:-1]) for c in token) or "∅"
+
+
+def word_level_symbols(spec: Mapping[str, Any]) -> list[str] | None:
+    """The symbols of a word-level `tokenizer.json`, [vocab_size]; None for another kind of model, or ids with gaps."""
+    model = spec["model"]
+    if model["type"] != "WordLevel":
+        return None
+    table = {i: symbol for symbol, i in model["vocab"].items()}
+    return [table[i] for i in range(len(table))] if sorted(table) == list(range(len(table))) and table else None
 
 
 def utf8(text: str, errors: str = "strict") -> bytes:

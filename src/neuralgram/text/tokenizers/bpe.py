@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.errors import InputError, TextError
-from neuralgram.text.pieces import cut_pieces
+from neuralgram.errors import InputError
+from neuralgram.settings import check, setting
+from neuralgram.text.pieces import Cut, cut_pieces, last_cut
 from neuralgram.text.tokenizers.base import Tokenizer, library_tokenizer, utf8
 from neuralgram.text.tokenizers.bytelevel import byte_letters, byte_level_json, byte_offsets, shown
 
@@ -27,41 +29,56 @@ _CACHE_LIMIT = 1 << 20
 _LONG = 256  # characters of a chunk that is not worth remembering
 
 
+@dataclass(frozen=True)
+class BpeSettings:
+    """How many tokens there are, and how many characters of the text (`sample`) they are learned from."""
+
+    vocab_size: int = setting(8192, help="Tokens: the 256 bytes, and merges of them.", auto="by the size of the text")
+    sample: int = SAMPLE
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.vocab_size < 256:
+            raise InputError(f"byte-pair vocabulary of {self.vocab_size}: expected at least 256, one token a byte")
+
+
 class Bpe(Tokenizer):
-    """Byte-pair tokens, from a `tokenizer.json`: one learned here, or any byte-level one without special tokens."""
+    """Byte-pair tokens, from a `tokenizer.json` of the form that `train` makes: words are parted, nothing is added."""
 
     name: ClassVar[str] = "bpe"
+    Settings: ClassVar[type[Any]] = BpeSettings
+    by_bytes: ClassVar[bool] = True
 
     def __init__(self, text: str) -> None:
-        spec = json.loads(text)
+        vocab: dict[str, int] = json.loads(text)["model"]["vocab"]
         byte_of = {letter: b for b, letter in enumerate(byte_letters())}
-        added = {token["id"]: token["content"] for token in spec.get("added_tokens") or []}
-        table = {i: letters for letters, i in spec["model"]["vocab"].items()} | added
-        if sorted(table) != list(range(len(table))):
-            raise TextError(f"tokenizer.json: {len(table)} tokens whose ids leave gaps: expected 0 … {len(table) - 1}")
-        try:
-            pieces = [
-                utf8(table[i]) if i in added else bytes(byte_of[letter] for letter in table[i])
-                for i in range(len(table))
-            ]
-        except KeyError as error:
-            raise TextError(f"tokenizer.json: {error} is no byte: expected a byte-level vocabulary") from None
-        loses = None if spec.get("normalizer") is None else f"text is normalised ({spec['normalizer'].get('type')})"
-        super().__init__([shown(piece) for piece in pieces], pieces, loses=loses)
+        pieces = [bytes(byte_of[letter] for letter in token) for token in sorted(vocab, key=vocab.__getitem__)]
+        super().__init__([shown(piece) for piece in pieces], pieces)
         self._text = text
-        self._plain = loses is None and not added  # then what stands between two cuts is encoded by itself
         self._remembered: dict[str, tuple[int, ...]] = {}
-        self._lengths = np.array([len(piece) for piece in pieces], np.int64)
 
     @classmethod
-    def train(cls, pieces: Iterable[str], *, vocab_size: int = 8192, sample: int = SAMPLE) -> Bpe:
+    def from_spec(cls, spec: Mapping[str, Any], text: str) -> Self | None:
+        """Of a file that differs from one of `to_json` in its vocabulary and merges alone."""
+        model = spec["model"]
+        if model["type"] != "BPE" or not set(byte_letters()) <= set(model["vocab"]):
+            return None
+        letters = set(byte_letters())
+        whole = sorted(model["vocab"].values()) == list(range(len(model["vocab"])))
+        if not whole or not all(set(token) <= letters for token in model["vocab"]):
+            return None
+        plain = json.loads(byte_level_json(model["vocab"], model["merges"], use_regex=True))
+        return cls(text) if plain == spec else None
+
+    @classmethod
+    def train(cls, pieces: Iterable[str], **options: Any) -> Self:
         """Learns merges on the first `sample` characters of the text `pieces` until there are `vocab_size` tokens.
 
         A text too small for so many (a merge must occur twice) gives fewer.
         """
-        if vocab_size < 256:
-            raise InputError(f"byte-pair vocabulary of {vocab_size}: expected at least 256, one token a byte")
-        texts = list(_first(pieces, sample))
+        settings: BpeSettings = cls.settings(options)
+        vocab_size = settings.vocab_size
+        texts = list(_first(pieces, settings.sample))
         utf8("".join(texts))
         merges = _learn(texts, vocab_size)
         plain = cls(_json(list(range(256 + len(merges))), merges))
@@ -71,11 +88,13 @@ class Bpe(Tokenizer):
         order = sorted(range(plain.vocab_size), key=lambda i: (-counts[i], plain.pieces[i]))
         return cls(_json(order, merges))
 
+    def cut(self, boundary: str) -> Cut:
+        """Between words."""
+        return last_cut
+
     def look_up(self, text: str) -> NDArray[np.int64]:
         """Ids int64 [N]; what stands between two cuts is encoded by the library once and remembered."""
         utf8(text)  # the library's refusal of a lone surrogate names no place
-        if not self._plain:
-            return np.array(self.library.encode(text, add_special_tokens=False).ids, np.int64)
         return self._ids_of(_CUTS.split(text))
 
     def look_up_lines(self, text: str) -> NDArray[np.int64]:
@@ -83,8 +102,7 @@ class Bpe(Tokenizer):
         utf8(text)
         chunks: list[str] = []
         for line in text.split("\n"):
-            chunks += _CUTS.split(line) if self._plain else [line]
-            chunks.append("\n")
+            chunks += [*_CUTS.split(line), "\n"]
         return self._ids_of(chunks[:-1], {"\n": (self.vocab_size,)})
 
     def _ids_of(self, chunks: list[str], known: dict[str, tuple[int, ...]] | None = None) -> NDArray[np.int64]:
@@ -102,11 +120,8 @@ class Bpe(Tokenizer):
 
     def encode_with_offsets(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ids [N] and the characters [N, 2] each token touches."""
-        if self.loses is None:
-            ids = self.look_up(text)
-            return ids, byte_offsets(text, self._lengths[ids])
-        encoding = self.library.encode(text, add_special_tokens=False)
-        return np.array(encoding.ids, np.int64), np.array(encoding.offsets, np.int64).reshape(-1, 2)
+        ids = self.look_up(text)
+        return ids, byte_offsets(text, self.lengths[ids])
 
     def encode_unseen(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """No byte is unseen."""
@@ -115,6 +130,12 @@ class Bpe(Tokenizer):
     def to_json(self) -> str:
         """The `tokenizer.json` it was made from."""
         return self._text
+
+    def for_page(self) -> dict[str, Any]:
+        """The merges and the vocabulary."""
+        model = self.to_spec()["model"]
+        merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]]
+        return {"merges": merges, "vocab": model["vocab"]}
 
 
 def _first(pieces: Iterable[str], size: int) -> Iterator[str]:

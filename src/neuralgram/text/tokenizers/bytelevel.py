@@ -5,13 +5,14 @@ Also what it shares with `bpe`: the library writes a byte as a printable charact
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.text.pieces import Cut, anywhere
 from neuralgram.text.tokenizers.base import Tokenizer, tokenizer_json, utf8
 
 NEWLINE = 10
@@ -56,15 +57,33 @@ class Bytes(Tokenizer):
     """Bytes of UTF-8, V = 256. Text read from files comes raw; what is no UTF-8 is carried as surrogate escapes."""
 
     name: ClassVar[str] = "bytes"
+    characters: ClassVar[bool] = True
+    raw: ClassVar[bool] = True
 
     def __init__(self) -> None:
         pieces = [bytes([b]) for b in range(256)]
         super().__init__([shown(piece) for piece in pieces], pieces)
 
     @classmethod
-    def train(cls, pieces: Iterable[str] = ()) -> Bytes:
-        """The one byte tokenizer; nothing is learned, `pieces` are not read."""
+    def ready(cls) -> Self:
+        """There is one."""
         return cls()
+
+    @classmethod
+    def train(cls, pieces: Iterable[str] = (), **options: Any) -> Self:
+        """The one byte tokenizer; nothing is learned, `pieces` are not read."""
+        cls.settings(options)
+        return cls()
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], text: str) -> Self | None:
+        """Of a file as `to_json` writes it."""
+        made = cls()
+        return made if made.to_spec() == spec else None
+
+    def cut(self, boundary: str) -> Cut:
+        """A byte is read by itself."""
+        return anywhere
 
     def look_up(self, text: str) -> NDArray[np.int64]:
         """Byte values, int64 [N]."""
@@ -88,6 +107,10 @@ class Bytes(Tokenizer):
     def to_json(self) -> str:
         """Byte-level BPE without a merge."""
         return self._json
+
+    def for_page(self) -> dict[str, Any]:
+        """Bytes of UTF-8: nothing to say."""
+        return {}
 
     @cached_property
     def _json(self) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.text.tokenizers.base import UNKNOWN, UNSEEN, Tokenizer, tokenizer_json, utf8
-from neuralgram.text.tokenizers.vocabulary import Cut, choose_vocabulary
+from neuralgram.text.pieces import Cut, anywhere
+from neuralgram.text.tokenizers.base import UNKNOWN, UNSEEN, Tokenizer, tokenizer_json, utf8, word_level_symbols
+from neuralgram.text.tokenizers.vocabulary import Limits, choose_vocabulary
 
 EVERY_CHARACTER = {"type": "Split", "pattern": {"Regex": r"[\s\S]"}, "behavior": "Isolated", "invert": False}
 
@@ -21,35 +22,39 @@ def code_points(text: str) -> NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
 
 
-class CharAtoms:
-    """Characters before there is a vocabulary: an atom is a code point, a boundary is `mark`."""
+class CodePoints:
+    """Characters before there is a vocabulary, by their code points; a boundary is `mark`."""
 
     mark = 0x110000
+    line_ends = (ord("\n"),)
+    cut = staticmethod(anywhere)
 
     def __call__(self, text: str) -> NDArray[np.uint32]:
-        """The atoms of `text`."""
+        """The code points of `text`."""
         return code_points(text)
 
     def lines(self, text: str) -> NDArray[np.uint32]:
-        """The atoms of `text` with `mark` for every line end."""
+        """The code points of `text` with `mark` for every line end."""
         codes = code_points(text).copy()
         codes[codes == ord("\n")] = self.mark
         return codes
 
     @property
     def size(self) -> int:
-        """One more than the largest atom."""
+        """One more than the largest number."""
         return self.mark + 1
 
-    def symbol(self, atom: int) -> str:
-        """The character of an atom."""
-        return chr(atom)
+    def symbol(self, number: int) -> str:
+        """The character of a code point."""
+        return chr(number)
 
 
 class Chars(Tokenizer):
     """Characters in order of frequency, then of code point. `symbols` are characters, or the string `<unk>` once."""
 
     name: ClassVar[str] = "chars"
+    Settings: ClassVar[type[Any]] = Limits
+    characters: ClassVar[bool] = True
 
     def __init__(self, symbols: list[str]) -> None:
         unknown = symbols.index(UNKNOWN) if UNKNOWN in symbols else None
@@ -60,32 +65,35 @@ class Chars(Tokenizer):
         self._table[[c for c in codes if c >= 0]] = [i for i, c in enumerate(codes) if c >= 0]
 
     @classmethod
-    def train(
-        cls,
-        pieces: Iterable[str],
-        *,
-        held_out: Iterable[str] = (),
-        min_count: int = 1,
-        max_vocab: int | None = None,
-        unknown: bool | Literal["auto"] = "auto",
-    ) -> Chars:
-        """Learns the characters of the text `pieces`; `held_out` is text that will be read later (see `Cut`)."""
+    def train(cls, pieces: Iterable[str], *, held_out: Iterable[str] = (), **options: Any) -> Self:
+        """Learns the characters of the text `pieces`; `held_out` is text that will be read later (see `Limits`)."""
         counts: Counter[str] = Counter()
         for piece in pieces:
             counts.update(piece)
-        return cls.from_counts(
-            counts, set().union(*held_out), min_count=min_count, max_vocab=max_vocab, unknown=unknown
-        )
+        return cls.from_counts(counts, set().union(*held_out), cls.settings(options))
 
     @classmethod
-    def from_counts(cls, counts: dict[str, int], held_out: Iterable[str] = (), **options: Any) -> Chars:
-        """From how often each character occurs; `options` of `Cut`."""
-        return cls(choose_vocabulary(counts, held_out, Cut(**options))[0])
+    def numbering(cls, settings: Limits) -> CodePoints:
+        """Code points."""
+        return CodePoints()
 
-    @staticmethod
-    def atoms(**options: Any) -> CharAtoms:
-        """What text is read as before there is a vocabulary."""
-        return CharAtoms()
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, int], held_out: Iterable[str], settings: Limits) -> Self:
+        """From how often each character occurs."""
+        return cls(choose_vocabulary(counts, held_out, settings)[0])
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], text: str) -> Self | None:
+        """Of a file as `to_json` writes it."""
+        symbols = word_level_symbols(spec)
+        if symbols is None or any(len(symbol) != 1 and symbol != UNKNOWN for symbol in symbols):
+            return None
+        made = cls(symbols)
+        return made if made.to_spec() == spec else None
+
+    def cut(self, boundary: str) -> Cut:
+        """A character is read by itself."""
+        return anywhere
 
     def look_up(self, text: str) -> NDArray[np.int64]:
         """Ids int64 [N], by one table of code points."""
@@ -110,6 +118,10 @@ class Chars(Tokenizer):
     def to_json(self) -> str:
         """A word-level model whose words are the single characters."""
         return self._json
+
+    def for_page(self) -> dict[str, Any]:
+        """Every character by itself: nothing to say."""
+        return {}
 
     @cached_property
     def _json(self) -> str:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.text.tokenizers.base import UNKNOWN, UNSEEN, Tokenizer, tokenizer_json, utf8
-from neuralgram.text.tokenizers.vocabulary import Cut, choose_vocabulary
+from neuralgram.settings import setting
+from neuralgram.text.pieces import Cut, last_cut
+from neuralgram.text.tokenizers.base import UNKNOWN, UNSEEN, Tokenizer, tokenizer_json, utf8, word_level_symbols
+from neuralgram.text.tokenizers.vocabulary import Limits, choose_vocabulary
 
 CHUNK = re.compile("[^\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 NOT_WHITE_SPACE = re.compile("[\x1c-\x1f]")  # str.split takes these for white space
@@ -95,14 +98,16 @@ class _Remembered(dict[str, tuple[int, ...]]):
         return np.fromiter(chain.from_iterable(map(self.__getitem__, parts)), dtype)
 
 
-class WordAtoms:
-    """Words before there is a vocabulary: atoms are numbered as they are met, a boundary is 0."""
+class WordNumbering:
+    """Words before there is a vocabulary, numbered as they are met; a boundary is 0."""
 
     mark = 0
+    line_ends: tuple[int, ...] = ()
+    cut = staticmethod(last_cut)
 
-    def __init__(self, lowercase: bool = False, split_punctuation: bool = False) -> None:
-        self._splitter = Splitter(lowercase, split_punctuation)
-        self._atoms = {_LINE_END: self.mark}
+    def __init__(self, splitter: Splitter) -> None:
+        self._splitter = splitter
+        self._numbers = {_LINE_END: self.mark}
         self._symbols = [_LINE_END]
         self._remembered = _Remembered(self._find)
 
@@ -112,27 +117,35 @@ class WordAtoms:
         return tuple(self._number(word) for word in self._splitter.words(chunk))
 
     def _number(self, word: str) -> int:
-        atom = self._atoms.setdefault(word, len(self._atoms))
-        if atom == len(self._symbols):
+        number = self._numbers.setdefault(word, len(self._numbers))
+        if number == len(self._symbols):
             self._symbols.append(word)
-        return atom
+        return number
 
     def __call__(self, text: str) -> NDArray[np.uint32]:
-        """The atoms of `text`."""
+        """The numbers of the words of `text`."""
         return self._remembered.ids(text, np.uint32, lines=False)
 
     def lines(self, text: str) -> NDArray[np.uint32]:
-        """The atoms of `text` with `mark` for every line end."""
+        """The same with `mark` for every line end."""
         return self._remembered.ids(text, np.uint32, lines=True)
 
     @property
     def size(self) -> int:
-        """One more than the largest atom."""
+        """One more than the largest number so far."""
         return len(self._symbols)
 
-    def symbol(self, atom: int) -> str:
-        """The word of an atom."""
-        return self._symbols[atom]
+    def symbol(self, number: int) -> str:
+        """The word of a number."""
+        return self._symbols[number]
+
+
+@dataclass(frozen=True)
+class WordSettings(Limits):
+    """How words are split, and what the vocabulary leaves out."""
+
+    lowercase: bool = setting(False, help="Words in lower case.")
+    split_punctuation: bool = setting(False, help="Punctuation is split off words.")
 
 
 class Words(Tokenizer):
@@ -143,6 +156,7 @@ class Words(Tokenizer):
     """
 
     name: ClassVar[str] = "words"
+    Settings: ClassVar[type[Any]] = WordSettings
     joiner: ClassVar[str] = " "
 
     def __init__(self, symbols: list[str], *, lowercase: bool = False, split_punctuation: bool = False) -> None:
@@ -159,32 +173,37 @@ class Words(Tokenizer):
         return tuple(self._ids.get(word, self._missing) for word in self.splitter.words(chunk))
 
     @classmethod
-    def train(
-        cls,
-        pieces: Iterable[str],
-        *,
-        held_out: Iterable[str] = (),
-        min_count: int = 1,
-        max_vocab: int | None = None,
-        unknown: bool | Literal["auto"] = "auto",
-        lowercase: bool = False,
-        split_punctuation: bool = False,
-    ) -> Words:
-        """Learns the words of the text `pieces`; `held_out` is text that will be read later (see `Cut`)."""
-        style = {"lowercase": lowercase, "split_punctuation": split_punctuation}
-        counts, later = (_count(texts, Splitter(**style)) for texts in (pieces, held_out))
-        return cls.from_counts(counts, later, min_count=min_count, max_vocab=max_vocab, unknown=unknown, **style)
+    def train(cls, pieces: Iterable[str], *, held_out: Iterable[str] = (), **options: Any) -> Self:
+        """Learns the words of the text `pieces`; `held_out` is text that will be read later (see `Limits`)."""
+        settings = cls.settings(options)
+        splitter = Splitter(settings.lowercase, settings.split_punctuation)
+        counts, later = (_count(texts, splitter) for texts in (pieces, held_out))
+        return cls.from_counts(counts, later, settings)
 
     @classmethod
-    def from_counts(cls, counts: dict[str, int], held_out: Iterable[str] = (), **options: Any) -> Words:
-        """From how often each word occurs; `options` of `Cut` and of how words are split."""
-        style = {key: options.pop(key) for key in ("lowercase", "split_punctuation") if key in options}
-        return cls(choose_vocabulary(counts, held_out, Cut(**options))[0], **style)
+    def numbering(cls, settings: WordSettings) -> WordNumbering:
+        """Words as they are met."""
+        return WordNumbering(Splitter(settings.lowercase, settings.split_punctuation))
 
-    @staticmethod
-    def atoms(*, lowercase: bool = False, split_punctuation: bool = False, **options: Any) -> WordAtoms:
-        """What text is read as before there is a vocabulary."""
-        return WordAtoms(lowercase, split_punctuation)
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, int], held_out: Iterable[str], settings: WordSettings) -> Self:
+        """From how often each word occurs."""
+        symbols, _ = choose_vocabulary(counts, held_out, settings)
+        return cls(symbols, lowercase=settings.lowercase, split_punctuation=settings.split_punctuation)
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], text: str) -> Self | None:
+        """Of a file as `to_json` writes it."""
+        symbols = word_level_symbols(spec)
+        if symbols is None:
+            return None
+        splits = (spec.get("pre_tokenizer") or {}).get("type") == "Sequence"
+        made = cls(symbols, lowercase=spec.get("normalizer") is not None, split_punctuation=splits)
+        return made if made.to_spec() == spec else None
+
+    def cut(self, boundary: str) -> Cut:
+        """Between words."""
+        return last_cut
 
     def look_up(self, text: str) -> NDArray[np.int64]:
         """Ids int64 [N]."""
@@ -211,6 +230,10 @@ class Words(Tokenizer):
     def to_json(self) -> str:
         """A word-level model."""
         return self._json
+
+    def for_page(self) -> dict[str, Any]:
+        """Whether words are in lower case, and punctuation is split off."""
+        return {"lowercase": self.splitter.lowercase, "punctuation": self.splitter.split_punctuation}
 
     @cached_property
     def _json(self) -> str:
