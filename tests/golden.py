@@ -43,7 +43,8 @@ STUDENT = HERE.parent / "checking" / "student.py"
 # Where what is not public lives; a move of it is one line here.
 HOMES = {
     "HEADS": "neuralgram.families",
-    "ESTIMATORS": "neuralgram.ngram",
+    "ESTIMATORS": "neuralgram.families",
+    "estimator": "neuralgram.ngram",
     "OPTIMISERS": "neuralgram.training.optimisers",
     "SCHEDULES": "neuralgram.training.schedules",
     "AVERAGES": "neuralgram.training.averaging",
@@ -365,7 +366,7 @@ def one_model(smoothing: str, options: dict[str, Any], train: Any, valid: Any, o
     given = {name: valid if name == "valid" else value for name, value in options.items()}
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        model = home("ESTIMATORS")[smoothing].fit(train, order, **given)
+        model = home("estimator")(smoothing).fit(train, order, **given)
     contexts, targets = valid.windows(model.context).slice(0, 150)
     stored = type(model).from_state(json.loads(json.dumps(model.config())), model.state())
     same = bool(np.array_equal(stored.log_probs(contexts[:9]), model.log_probs(contexts[:9])))
@@ -391,7 +392,7 @@ def mixed(how: str) -> dict[str, Any]:
     made = {}
     for boundary in (False, True):
         train, valid = texts(boundary)
-        fit = {name: home("ESTIMATORS")[name].fit for name in ("kneser-ney", "add-k")}
+        fit = {name: home("estimator")(name).fit for name in ("kneser-ney", "add-k")}
         parts = [fit["kneser-ney"](train, 3), fit["add-k"](train, 2, k=0.1), ng.Uniform(WORDS)]
         if how == "fixed":
             model = ng.Mixture(parts, [0.5, 0.3, 0.2])

@@ -7,8 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from neuralgram.families import ESTIMATORS
 from neuralgram.mixture import Mixture, Uniform
-from neuralgram.ngram import ESTIMATORS, fit
+from neuralgram.ngram import fit
 from neuralgram.text.windows import Corpus
 
 IDS = np.array([0, 1, 2, 0, 1, 3, 0, 1, 2, 4] * 3)

@@ -173,10 +173,10 @@ def test_a_full_disk_leaves_the_old_model_whole(net, tmp_path, monkeypatch):
 
 
 def test_the_model_and_its_parts(tmp_path):
-    from neuralgram.ngram import ESTIMATORS
+    from neuralgram.ngram import estimator
 
     ids = np.array([0, 1, 2, 0, 1, 2, 3])
-    model = ESTIMATORS["add-k"].fit(ng.Corpus(ids, 5), order=2, k=0.5)
+    model = estimator("add-k").fit(ng.Corpus(ids, 5), order=2, k=0.5)
     modeldir.save(tmp_path, Saved(model, None, "stream"))
     again = modeldir.load(tmp_path).model
     assert np.array_equal(again.nll(ids), model.nll(ids))

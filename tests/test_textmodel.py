@@ -7,7 +7,7 @@ import pytest
 
 import neuralgram as ng
 from neuralgram import InputError, Sampling
-from neuralgram.ngram import ESTIMATORS
+from neuralgram.ngram import estimator
 from neuralgram.text.corpora import encode_units
 from neuralgram.text.tokenizers import Bytes, tokenizer_class
 from neuralgram.textmodel import END, TextModel
@@ -19,7 +19,7 @@ BOUNDARIES = ["stream", "line", "document"]
 def model(name="chars", boundary="document", order=3, text=TEXT, **options):
     tokenizer = Bytes() if name == "bytes" else tokenizer_class(name).train([text], **options)
     corpus = encode_units(tokenizer, boundary, [text])
-    return TextModel(ESTIMATORS["add-k"].fit(corpus, order=order, k=0.1), tokenizer, boundary)
+    return TextModel(estimator("add-k").fit(corpus, order=order, k=0.1), tokenizer, boundary)
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)

@@ -28,9 +28,9 @@ HEADS = {
     "mos": "neuralgram.neural.heads.mos:MoSHead",
 }
 ESTIMATORS = {
-    "mle": "neuralgram.ngram.mle:MaximumLikelihood",
+    "mle": "neuralgram.ngram.relative_frequency:MaximumLikelihood",
     "add-k": "neuralgram.ngram.add_k:AddK",
-    "longest-match": "neuralgram.ngram.longest_match:LongestMatch",
+    "longest-match": "neuralgram.ngram.relative_frequency:LongestMatch",
     "kneser-ney": "neuralgram.ngram.kneser_ney:KneserNey",
     "modified-kneser-ney": "neuralgram.ngram.kneser_ney:ModifiedKneserNey",
     "deleted-interpolation": "neuralgram.ngram.deleted_interpolation:DeletedInterpolation",

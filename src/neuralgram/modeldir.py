@@ -33,7 +33,7 @@ BOUNDARIES = ("stream", "line", "document")
 # kind -> where its class is; imported only when such a model is loaded, so n-grams never load PyTorch.
 KINDS = {
     "nplm": "neuralgram.neural.nplm:NPLM",
-    "ngram": "neuralgram.ngram:from_state",
+    "ngram": "neuralgram.ngram.model:NgramModel",
     "mixture": "neuralgram.mixture:Mixture",
     "uniform": "neuralgram.mixture:Uniform",
 }

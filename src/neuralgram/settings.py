@@ -11,7 +11,7 @@ dict, each perhaps `| None`.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from types import NoneType, UnionType
@@ -32,6 +32,7 @@ class About:
     choices  the names a text may have; a family will do
     low, high, above, below   bounds: from low, to high, above (without it), below (without it)
     expected the words of a refusal, where the type and the bounds do not say enough
+    refused  the whole sentence of one, {value} in it, where its beginning is another than the name and the value
     option   its name on the command line, where that is another than the field's
     """
 
@@ -44,6 +45,7 @@ class About:
     below: float | None = None
     auto: str = ""
     expected: str = ""
+    refused: str = ""
     option: str = ""
 
     @property
@@ -55,7 +57,7 @@ class About:
     def admits(self, value: float) -> bool:
         """Whether a number is finite and within the bounds."""
         return (
-            math.isfinite(value)
+            abs(value) <= sys.float_info.max  # finite, and no whole number that a float cannot hold
             and (self.low is None or value >= self.low)
             and (self.high is None or value <= self.high)
             and (self.above is None or value > self.above)
@@ -98,10 +100,11 @@ def setting(
     below: float | None = None,
     auto: str = "",
     expected: str = "",
+    refused: str = "",
     option: str = "",
 ) -> Any:
     """A field of a settings class; a default that is a dict or a list is made anew for each instance."""
-    about = About(help, unit, tuple(choices), low, high, above, below, auto, expected, option)
+    about = About(help, unit, tuple(choices), low, high, above, below, auto, expected, refused, option)
     if isinstance(default, dict | list):
         return field(default_factory=lambda: type(default)(default), metadata={_KEY: about})
     if default is MISSING:
@@ -152,21 +155,26 @@ def read(owner: type[T], given: Mapping[str, Any], what: str = "setting", whose:
 
 
 def _checked(one: Described, kind: type, value: Any) -> Any:
-    about, name = one.about, one.name
+    about = one.about
     if about.choices and (not isinstance(value, str) or value not in about.choices):
-        raise InputError(f"{name} {value!r}: expected one of {', '.join(about.choices)}")
+        raise _refusal(one, value, f"one of {', '.join(about.choices)}")
     if kind in (int, float):
         whole = kind is int
         number = hasattr(value, "__index__") if whole else isinstance(value, int | float) or hasattr(value, "__float__")
         if isinstance(value, bool) or not number or isinstance(value, str) or not about.admits(value):
             bounds = f" {about.range}" if about.range else ""
-            shown = value if isinstance(value, float) else repr(value)
-            expected = about.expected or f"a {'whole ' * whole}number{bounds}"
-            raise InputError(f"{name} {shown}: expected {expected}")
+            raise _refusal(one, value, f"a {'whole ' * whole}number{bounds}")
         return int(value) if whole else float(value)
     if kind in (str, bool, dict) and not isinstance(value, Mapping if kind is dict else kind):
-        raise InputError(f"{name} {value!r}: expected {_WORDS[kind]}")
+        raise _refusal(one, value, _WORDS[kind])
     return value
+
+
+def _refusal(one: Described, value: Any, expected: str) -> InputError:
+    if one.about.refused:
+        return InputError(one.about.refused.format(value=value))
+    shown = value if isinstance(value, float) else repr(value)
+    return InputError(f"{one.name} {shown}: expected {one.about.expected or expected}")
 
 
 _WORDS = {str: "text", bool: "true or false", dict: "names with values"}

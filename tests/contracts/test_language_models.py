@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
+import tracemalloc
 import warnings
 from functools import cache
 
@@ -11,7 +13,10 @@ import numpy as np
 import pytest
 
 from neuralgram import ngram
+from neuralgram.families import ESTIMATORS
 from neuralgram.mixture import Mixture, Uniform
+from neuralgram.ngram.model import NgramModel
+from neuralgram.settings import described
 from neuralgram.text.windows import Corpus
 
 
@@ -77,7 +82,7 @@ def made(name, text, order):
 
 ALL = [
     pytest.param(name, text, n, id=f"{name}-{text}-{n}")
-    for name in (*ngram.ESTIMATORS, *MIXTURES)
+    for name in (*ESTIMATORS, *MIXTURES)
     for text in CORPORA
     for n in (1, 3)
 ]
@@ -116,7 +121,7 @@ def test_storing_changes_nothing(name, text, order):
     stored = (
         Mixture.from_state(config, model.state(), model.parts)
         if name in MIXTURES
-        else ngram.from_state(config, model.state())
+        else NgramModel.from_state(config, model.state())
     )
     for again in (stored, pickle.loads(pickle.dumps(model))):
         contexts = probes(corpus, model.context)
@@ -125,12 +130,45 @@ def test_storing_changes_nothing(name, text, order):
         assert again.config() == model.config()
 
 
-@pytest.mark.parametrize("name", [*ngram.ESTIMATORS, *MIXTURES])
+@pytest.mark.parametrize("name", [*ESTIMATORS, *MIXTURES])
 def test_texts_are_sampled(name):
     model = made(name, "lines", 3)
     ids = model.generate([9, 9], 50, seed=1)
     assert len(ids) == 50
     assert ids == model.generate([9, 9], 50, seed=1)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_settings_are_the_options_of_fit(name):
+    estimator = ngram.estimator(name)
+    options = {one.name: one for one in described(estimator.Settings)}
+    assert set(options) == {*ngram.takes(name)} - {"valid"}
+    for option, parameter in inspect.signature(estimator.fit).parameters.items():
+        if option in options:
+            assert parameter.default == options[option].default
+    assert all(one.about.help for one in options.values())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_counting_keeps_within_its_memory(name, tmp_path):
+    """300 000 tokens, 96 bytes each while an order is counted: on disk from 1 MiB on, and the same model."""
+    file = np.memmap(tmp_path / "ids", np.uint8, "w+", shape=(300_000,))
+    file[:] = np.random.default_rng(0).zipf(1.5, len(file)) % 20
+    corpus, held_out = Corpus(file, 21), Corpus(np.arange(500) % 20, 21)
+    options = {"classes": 3} if name == "class" else {}
+    if "valid" in ngram.takes(name):
+        options["valid"] = held_out
+    peaks, models = [], []
+    for limit in (None, 1 << 20):
+        tracemalloc.start()
+        models.append(ngram.fit(name, corpus, 2, memory_limit=limit, **options))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[0] > 10 << 20
+    assert peaks[1] < 3 << 20
+    for array, values in models[0].state().items():
+        np.testing.assert_array_equal(models[1].state()[array], values)
 
 
 @pytest.mark.parametrize("name", MIXTURES)
@@ -149,7 +187,7 @@ def test_a_mixture_loses_at_most_the_weighted_mean_of_its_parts(name, text):
         assert (mixture.context_nll(contexts, targets) <= bound + 1e-12).all()
 
 
-@pytest.mark.parametrize("name", ngram.ESTIMATORS)
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_model_mixed_with_itself_is_itself(name):
     corpus = CORPORA["lines"]
     model = made(name, "lines", 3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -81,8 +83,6 @@ def test_a_memory_limit_changes_nothing():
     whole, bounded = (fit("modified-kneser-ney", corpus, 3, memory_limit=limit) for limit in (None, 1 << 20))
     for name, values in whole.state().items():
         np.testing.assert_array_equal(bounded.state()[name], values)
-    with pytest.raises(InputError, match="memory limit of 5 bytes"):
-        fit("mle", corpus, 2, memory_limit=5)
 
 
 @pytest.mark.parametrize(("corpus", "order"), CASES)
@@ -137,6 +137,38 @@ def test_longest_match_forgets_the_sheep():
     assert p[names.index("hay")] + p[names.index("grass")] == pytest.approx(0.4)
 
 
+EXTREMES = (5e-324, 1e-320, 1e-308, 1e-30, 0.1, 1.0, 7.0, 1e16, 1e200, 1e308, 1.7976931348623157e308)
+
+
+@pytest.mark.parametrize("k", EXTREMES)
+@pytest.mark.parametrize(("corpus", "order"), CASES)
+def test_add_k_is_the_equation_for_any_k(corpus, order, k):
+    """Against exact decimals: kV is more than a float holds, k/c(h) less."""
+    V, b = corpus.vocab_size, corpus.boundary
+    found = naive.counts(corpus.ids.tolist(), order, b)
+    model = fit("add-k", corpus, order, k=k)
+    contexts = every_context(V, order - 1)[::7]
+    rows = model.log_probs(contexts)
+    for context, row in zip(contexts.tolist(), rows, strict=True):
+        after = naive.followers(found, naive.cut(context, b), V, b)
+        whole = sum(after) + Decimal(k) * V
+        np.testing.assert_allclose(row, [float(((c + Decimal(k)) / whole).ln()) for c in after], rtol=1e-12)
+    for w in range(V):
+        np.testing.assert_allclose(-model.context_nll(contexts, np.full(len(contexts), w)), rows[:, w], rtol=1e-12)
+    tuned = tune(corpus, corpus, order, (k,))
+    assert np.isfinite(tuned.losses).all()
+
+
+@pytest.mark.parametrize("floor", [5e-324, 1e-320, 1e-300, 1e-17, 0.5, 1.0])
+@pytest.mark.parametrize("name", ["mle", "longest-match"])
+def test_with_any_floor_every_loss_is_finite_and_right(name, floor):
+    model = fit(name, Corpus(np.array([0, 1, 0, 1, 1]), 7), 2, floor=floor)
+    expected = [float(((1 - Decimal(floor)) * p + Decimal(floor) / 7).ln()) for p in (0, 1, 0, 0, 0, 0, 0)]
+    np.testing.assert_allclose(model.log_probs([[0]])[0], expected, rtol=1e-12, atol=1e-15)
+    losses = model.context_nll(np.zeros((7, 1), int), np.arange(7))
+    np.testing.assert_allclose(-losses, expected, rtol=1e-12, atol=1e-15)
+
+
 def test_unseen_words_lose_infinitely_much_without_a_floor():
     corpus = Corpus(np.array([0, 1, 0, 1]), 3)
     assert fit("mle", corpus, 2).context_nll([[0]], [2])[0] == np.inf
@@ -177,6 +209,19 @@ def test_tuning_respects_units():
         ({"smoothing": "add-k", "k": 0.0}, "k = 0"),
         ({"smoothing": "mle", "floor": 2.0}, "floor 2"),
         ({"smoothing": "mle", "order": 0}, "order 0"),
+        ({"smoothing": "mle", "order": 2.5}, "order 2.5"),
+        ({"smoothing": "mle", "order": True}, "order True"),
+        ({"smoothing": "mle", "order": "2"}, "order 2"),
+        ({"smoothing": "mle", "order": 10**30}, "order 1000"),
+        ({"smoothing": ["mle"]}, "smoothing"),
+        *[({"smoothing": "add-k", "k": k}, "k = ") for k in (-1.0, np.nan, np.inf, 10**400, "0.1", True, [1.0])],
+        *[({"smoothing": "mle", "floor": f}, "floor ") for f in (-1e-320, 1.0000001, np.nan, "0.1", True, None)],
+        *[({"smoothing": "class", "classes": c}, "classes: expected") for c in (0, -1, 2.5, "3", True, None)],
+        *[({"smoothing": "class", "sweeps": s}, "sweeps") for s in (-1, 2.5, "3", None)],
+        *[({"smoothing": "deleted-interpolation", "iterations": i}, "iterations of EM") for i in (0, 1.5, "5", None)],
+        *[({"smoothing": "kneser-ney", "prune": p}, "prun") for p in ((0, 1.5), (0, "1"), (0, -1), (1,), (0, 1, 2))],
+        *[({"smoothing": "kneser-ney", "discounts": d}, "discounts") for d in (0.5, None, [None, None], [0.5, np.nan])],
+        *[({"smoothing": "mle", "memory_limit": m}, "memory limit of ") for m in (0, -1, 2.0**30, "1", 1 << 19)],
     ],
 )
 def test_what_is_refused(options, said):

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neuralgram.families import ESTIMATORS
 from neuralgram.lm import LanguageModel
-from neuralgram.ngram import ESTIMATORS, arpa, fit, from_state
+from neuralgram.ngram import arpa, fit
+from neuralgram.ngram.model import NgramModel
 from neuralgram.text.windows import Corpus
 from neuralgram.tracing import trace
 from tests.ngram import naive
@@ -149,7 +151,7 @@ def arithmetic(text: str) -> float:
 def test_counts_discounts_and_every_order_of_kneser_ney(corpus: Corpus, form: str, prune: tuple[int, ...]) -> None:
     discounts = [[0.6, 1.1, 1.4], [0.5, 0.9, 1.2], [0.7, 1.0, 1.3]]
     fitted = fit("modified-kneser-ney", corpus, 3, form=form, prune=prune, discounts=discounts)
-    model = from_state(fitted.config(), fitted.state())  # the counts are saved
+    model = NgramModel.from_state(fitted.config(), fitted.state())  # the counts are saved
     expected = Naive(corpus, 3, modified=True, form=form, thresholds=prune, discounts=discounts)
     kept = {gram: a for gram, a in expected.a.items() if gram in expected.kept}
     for context in ([0, 1], [1, 0], [6, 0], [0, 6], [5, 5], [5, 0]):
@@ -193,7 +195,7 @@ def test_a_table_without_counts_says_so_in_a_line(tmp_path: Path) -> None:
     model = fit("modified-kneser-ney", UNITS, 3, discounts=[[0.6, 1.1, 1.4]] * 3)
     arpa.write_arpa(model, list("abcdefg"), tmp_path / "m.arpa")
     older = {name: array for name, array in model.state().items() if not name.startswith("counts.")}
-    for bare in (arpa.read_arpa(tmp_path / "m.arpa").model, from_state(model.config(), older)):
+    for bare in (arpa.read_arpa(tmp_path / "m.arpa").model, NgramModel.from_state(model.config(), older)):
         made = trace(bare, [0, 1], target=2)
         assert "The counts behind these numbers are not in the model" in " ".join(made.render(80).split())
         assert "Σa" not in [step.name for section in made.sections for step in section.steps]

@@ -7,7 +7,9 @@ distinct (c(hw), c(h)) pairs, so the loss at every k is a small sum over these.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -15,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.ngram.counts import Counts, Frequencies
-from neuralgram.ngram.model import Config, NgramModel, State, sizes
-from neuralgram.ngram.trie import Ints, require_order
+from neuralgram.ngram.model import Config, Counting, NgramModel, State, sizes
+from neuralgram.ngram.trie import Floats, Ints, require_order
+from neuralgram.settings import setting
 from neuralgram.text.windows import Corpus, as_ids
 
 KS = (*(digit * 10.0**power for power in range(-4, 1) for digit in (1, 2, 3, 5)), 10.0)
@@ -27,14 +30,27 @@ class AddK(NgramModel):
 
     smoothing = "add-k"
 
+    @dataclass(frozen=True)
+    class Settings(Counting):
+        """The options of add-k smoothing."""
+
+        k: float | None = setting(
+            None,
+            help="Of add-k: what is added to every count.",
+            above=0,
+            auto="n and k are tuned on the validation part",
+            refused="k = {value}: expected a number above 0 (the estimator `mle` adds nothing)",
+        )
+
     def __init__(self, counts: Counts, k: float) -> None:
-        if not (math.isfinite(k) and k > 0):
-            raise InputError(f"k = {k}: expected a number above 0 (the estimator `mle` adds nothing)")
+        given = self.Settings(k=k).k
+        if given is None:
+            raise InputError("k = None: expected a number above 0; `AddK.fit` chooses one by held-out text")
         self._frequencies = Frequencies(counts)
         self.vocab_size = counts.trie.vocab_size
         self.context = counts.order - 1
         self.boundary = counts.boundary
-        self.k = float(k)
+        self.k = given
 
     @classmethod
     def fit(
@@ -42,11 +58,12 @@ class AddK(NgramModel):
         corpus: Corpus,
         order: int,
         *,
-        k: float | None = None,
+        k: float | None = Settings.k,
         valid: Corpus | None = None,
-        memory_limit: int | None = None,
+        memory_limit: int | None = Settings.memory_limit,
     ) -> Self:
         """With `k`, the model of that order; without, the order (up to `order`) and k that fit `valid` best."""
+        k = cls.Settings(k=k, memory_limit=memory_limit).k
         if k is None:
             if valid is None:
                 raise InputError("add-k has neither k nor held-out text: give k, or `valid` to tune n and k on")
@@ -58,11 +75,12 @@ class AddK(NgramModel):
         windows = self.check_windows(contexts)
         nodes, total = self._frequencies.seen(windows)
         length = self._frequencies.whole(windows)
-        divisor = total[np.arange(len(length)), length] + self.k * self.vocab_size
-        out = np.repeat(np.log(self.k / divisor)[:, None], self.vocab_size, axis=1)
+        total = total[np.arange(len(length)), length]
+        out = np.repeat(log_share(0, total, self.k, self.vocab_size)[:, None], self.vocab_size, axis=1)
         for j in np.unique(length):
             row, word, node = self._frequencies.continuations(nodes, length, int(j))
-            out[row, word] = np.log((self._frequencies.counts.counts[j][node] + self.k) / divisor[row])
+            count = self._frequencies.counts.counts[j][node]
+            out[row, word] = log_share(count, total[row], self.k, self.vocab_size)
         return out
 
     def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
@@ -70,9 +88,7 @@ class AddK(NgramModel):
         windows = self.check_windows(contexts, targets)
         pairs = self._frequencies.pairs(windows, as_ids(targets))
         rows, length = np.arange(len(windows)), self._frequencies.whole(windows)
-        divisor = pairs.total[rows, length] + self.k * self.vocab_size
-        losses: NDArray[np.float64] = -np.log((pairs.joint[rows, length] + self.k) / divisor)
-        return losses
+        return -log_share(pairs.joint[rows, length], pairs.total[rows, length], self.k, self.vocab_size)
 
     def state(self) -> State:
         """The counts."""
@@ -83,10 +99,24 @@ class AddK(NgramModel):
         return self.chosen(k=self.k)
 
     @classmethod
-    def from_state(cls, config: Config, state: State) -> Self:
+    def restored(cls, config: Config, state: State) -> Self:
         """The model that `config()` and `state()` describe."""
         V, order, boundary = sizes(config)
         return cls(Counts.from_state(V, order, boundary, state), config["k"])
+
+
+def log_share(joint: ArrayLike, total: ArrayLike, k: float, vocab_size: int) -> Floats:
+    """log (c(hw) + k)/(c(h) + kV) of joint c(hw) and total c(h), [B], finite for every k that a float can hold.
+
+    Both are divided by a power of 2 where k is large (which rounds nothing), so that kV is no overflow.
+    """
+    scale = 2.0 ** max(math.frexp(k)[1] - 1, 0)
+    own = np.asarray(joint) / scale + k / scale
+    whole = np.asarray(total) / scale + k / scale * vocab_size
+    share: Floats = own / whole
+    if float(share.min(initial=1.0)) >= np.finfo(float).tiny:
+        return np.log(share)
+    return np.log(own) - np.log(whole)  # less than a float holds, but its logarithm is not
 
 
 class Tuned(NamedTuple):
@@ -106,7 +136,7 @@ def tune(
 
     Of equal losses the shortest order wins, then the first k.
     """
-    if not ks or not all(math.isfinite(k) and k > 0 for k in ks):
+    if not ks or not all(0 < k <= sys.float_info.max for k in ks):
         raise InputError(f"values of k {list(ks)}: expected numbers above 0")
     if (train.vocab_size, train.boundary) != (valid.vocab_size, valid.boundary):
         raise InputError("held-out text of another vocabulary or boundary: expected the training text's tokenizer")
@@ -131,7 +161,5 @@ def tune(
 def _losses(joint: Ints, total: Ints, ks: Sequence[float], vocab_size: int) -> NDArray[np.float64]:
     """Σ −log((c(hw) + k)/(c(h) + kV)) for each k, summed over the distinct pairs of counts."""
     pair, times = np.unique(total * (int(total.max()) + 1) + joint, return_counts=True)
-    seen, after = pair // (int(total.max()) + 1), pair % (int(total.max()) + 1)
-    k = np.asarray(ks, np.float64)[:, None]
-    losses: NDArray[np.float64] = (np.log((seen + k * vocab_size) / (after + k)) * times).sum(axis=1)
-    return losses
+    whole, own = pair // (int(total.max()) + 1), pair % (int(total.max()) + 1)
+    return np.array([-(log_share(own, whole, float(k), vocab_size) * times).sum() for k in ks])

@@ -124,18 +124,12 @@ def _over(starts: Ints, values: NDArray[Any]) -> Ints:
 
 
 class Form(NamedTuple):
-    """`interpolated` or `backoff`, and where the unigrams' freed part goes: `uniform` or `unseen`."""
+    """`interpolated` or `backoff`, and where the unigrams' freed part goes: `uniform` or, always in the back-off form,
+    `unseen`.
+    """
 
-    name: str = "interpolated"
-    unigrams: str = "uniform"
-
-    def checked(self) -> Form:
-        """This form, or an `InputError`; the back-off form's unigrams are always `unseen`."""
-        if self.name not in ("interpolated", "backoff"):
-            raise InputError(f"form {self.name!r}: expected interpolated or backoff")
-        if self.unigrams not in ("uniform", "unseen"):
-            raise InputError(f"unigrams {self.unigrams!r}: expected uniform or unseen")
-        return self if self.name == "interpolated" else Form(self.name, "unseen")
+    name: str
+    unigrams: str
 
 
 def unigrams(adjusted: Adjusted, D: Floats, rest: str) -> Floats:

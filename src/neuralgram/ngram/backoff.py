@@ -188,7 +188,7 @@ class BackoffModel(NgramModel):
         return self.chosen(**self._options)
 
     @classmethod
-    def from_state(cls, config: Config, state: State) -> Self:
+    def restored(cls, config: Config, state: State) -> Self:
         """The model that `config()` and `state()` describe."""
         V, order, boundary = sizes(config)
         known = ("smoothing", "order", "vocab_size", "boundary")

@@ -7,26 +7,44 @@ back-off form) to those of them that the text lacks, if any. (Brown et al. 1992.
 
 from __future__ import annotations
 
-from typing import Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError, ModelDirError
-from neuralgram.ngram.adjusted_counts import Form
 from neuralgram.ngram.backoff import BackoffTable
 from neuralgram.ngram.counts import Counts
-from neuralgram.ngram.kneser_ney import Discounts, Settings, described, estimate
+from neuralgram.ngram.counts_on_disk import chunk_of, replaced
+from neuralgram.ngram.kneser_ney import Discounts, Plan, Smoothing, described, estimate, form_of, numbered
 from neuralgram.ngram.model import Config, NgramModel, State, log, sizes
 from neuralgram.ngram.trie import Floats, Ints
 from neuralgram.ngram.word_classes import Classes, exchange
-from neuralgram.text.windows import Corpus, as_ids
+from neuralgram.settings import setting
+from neuralgram.text.windows import Corpus, as_ids, smallest_dtype, token_frequencies
 
 
 class ClassModel(NgramModel):
     """A back-off table over classes, the class of each token and the log-probability of each in its class."""
 
     smoothing = "class"
+
+    @dataclass(frozen=True)
+    class Settings(Smoothing):
+        """The options of class models. In Python `classes` may be `Classes` made before."""
+
+        classes: int = setting(
+            500, help="Word classes of a class model.", low=1, refused="{value} classes: expected at least 1"
+        )
+        sweeps: int = setting(20, help="At most so many passes of the exchange algorithm.", low=0)
+
+    @classmethod
+    def check(cls, order: int, **options: Any) -> None:
+        """As every estimator does, and discounts that are numbers."""
+        classes = options.get("classes")
+        own = {name: value for name, value in options.items() if name != "classes" or not isinstance(classes, Classes)}
+        super().check(order, **numbered(order, own))
 
     def __init__(
         self, table: BackoffTable, class_of: Ints, log_word: Floats, boundary: int | None, options: Config
@@ -43,29 +61,33 @@ class ClassModel(NgramModel):
         corpus: Corpus,
         order: int,
         *,
-        classes: int | Classes = 500,
-        form: str = "interpolated",
-        unigrams: str = "uniform",
-        discounts: Discounts = "counts",
+        classes: int | Classes = Settings.classes,
+        form: str = Settings.form,
+        unigrams: str = Settings.unigrams,
+        discounts: Discounts = Settings.discounts,
         valid: Corpus | None = None,
-        sweeps: int = 20,
-        memory_limit: int | None = None,
+        sweeps: int = Settings.sweeps,
+        memory_limit: int | None = Settings.memory_limit,
     ) -> Self:
         """Cluster the words into `classes` (or take given ones), and count and smooth the text of classes.
 
         `form`, `unigrams`, `discounts` and `valid` are those of Kneser–Ney. Frequent classes leave no counts of 1 to
-        3 to estimate the lowest orders' discounts from; these fall back without a warning.
+        3 to estimate the lowest orders' discounts from; these fall back without a warning. Within `memory_limit` words
+        and classes are counted; clustering holds the distinct pairs of words in memory.
         """
-        found = classes if isinstance(classes, Classes) else exchange(corpus, classes, sweeps=sweeps)
+        smoothed = {"form": form, "unigrams": unigrams, "discounts": discounts}
+        cls.check(order, classes=classes, sweeps=sweeps, memory_limit=memory_limit, **smoothed)
+        if isinstance(classes, Classes):
+            found = classes
+        else:
+            found = exchange(corpus, classes, sweeps=sweeps, memory_limit=memory_limit)
         _check(found, corpus)
-        held_out = None if valid is None else _text_of_classes(valid, found)
-        settings = Settings(True, Form(form, unigrams), discounts, quiet=True)
-        counts = Counts.of(_text_of_classes(corpus, found), order, memory_limit=memory_limit)
-        made, D = estimate(counts, settings, held_out)
-        options = {"classes": found.total} | described(settings, D)
-        return cls(
-            made, found.class_of, _within(corpus, found, settings.form.checked().unigrams), corpus.boundary, options
-        )
+        plan = Plan(True, form_of(form, unigrams), discounts, quiet=True)
+        chunk = chunk_of(memory_limit)
+        counts = Counts.of(_text_of_classes(corpus, found, chunk), order, memory_limit=memory_limit)
+        made, D = estimate(counts, plan, None if valid is None else _text_of_classes(valid, found, chunk))
+        log_word = _within(token_frequencies(corpus, chunk), found, plan.form.unigrams)
+        return cls(made, found.class_of, log_word, corpus.boundary, {"classes": found.total} | described(plan, D))
 
     def log_probs(self, contexts: ArrayLike) -> NDArray[np.float64]:
         """Natural log-probabilities [B, V] after `contexts` [B, c]."""
@@ -87,7 +109,7 @@ class ClassModel(NgramModel):
         return self.chosen(**self._options)
 
     @classmethod
-    def from_state(cls, config: Config, state: State) -> Self:
+    def restored(cls, config: Config, state: State) -> Self:
         """The model that `config()` and `state()` describe."""
         V, order, boundary = sizes(config)
         class_of = np.asarray(state["class_of"], np.int64)
@@ -109,14 +131,17 @@ def _check(found: Classes, corpus: Corpus) -> None:
         raise InputError("given classes: expected the boundary symbol to have a class of its own")
 
 
-def _text_of_classes(corpus: Corpus, found: Classes) -> Corpus:
+def _text_of_classes(corpus: Corpus, found: Classes, chunk: int) -> Corpus:
+    """The class of every token in its place."""
     boundary = None if corpus.boundary is None else int(found.class_of[corpus.boundary])
-    return Corpus(found.class_of[as_ids(corpus.ids, len(found.class_of))], found.total, boundary)
+    if len(corpus) < chunk:
+        return Corpus(found.class_of[as_ids(corpus.ids, len(found.class_of))], found.total, boundary)
+    return Corpus(replaced(corpus, found.class_of, smallest_dtype(found.total), chunk), found.total, boundary)
 
 
-def _within(corpus: Corpus, found: Classes, rest: str) -> Floats:
-    """log P(w | g(w)), [V]."""
-    c = np.bincount(as_ids(corpus.ids), minlength=corpus.vocab_size).astype(np.float64)
+def _within(frequencies: Ints, found: Classes, rest: str) -> Floats:
+    """log P(w | g(w)), [V]; `frequencies` c(w), [V]."""
+    c = frequencies.astype(np.float64)
     n1, n2 = int((c == 1).sum()), int((c == 2).sum())
     D = n1 / (n1 + 2 * n2) if n1 and n2 else 0.5
     g, size = found.class_of, found.total

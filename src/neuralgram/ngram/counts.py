@@ -46,7 +46,7 @@ class Counts:
         require_order(order)
         if not len(corpus):
             raise InputError("the corpus is empty: expected at least one token to count")
-        chunk = len(corpus) + 1 if memory_limit is None else counts_on_disk.chunk_of(memory_limit)
+        chunk = counts_on_disk.chunk_of(memory_limit)
         if len(corpus) < chunk:
             unigrams, higher = _in_memory(corpus, order)
         else:

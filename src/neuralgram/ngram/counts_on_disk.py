@@ -8,6 +8,7 @@ the temporary folder (TMPDIR) that vanish with the process. A text that fits is 
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -34,8 +35,10 @@ class Order(NamedTuple):
     suffixes: Ints
 
 
-def chunk_of(memory_limit: int) -> int:
-    """How many tokens are counted at once within so many bytes."""
+def chunk_of(memory_limit: int | None) -> int:
+    """How many tokens are counted at once within so many bytes; all that there can be without a limit."""
+    if memory_limit is None:
+        return sys.maxsize
     if memory_limit < LEAST:
         raise InputError(f"memory limit of {memory_limit} bytes: expected at least {LEAST} (1 MiB)")
     return memory_limit // BYTES_PER_TOKEN
@@ -46,6 +49,16 @@ def orders(corpus: Corpus, order: int, chunk: int) -> tuple[Ints, list[Order]]:
     with tempfile.TemporaryDirectory(prefix="neuralgram-", ignore_cleanup_errors=True) as folder:
         work = _Work(corpus, Path(folder), chunk)
         return work.unigrams(), [work.count(k, last=k == order) for k in range(2, order + 1)]
+
+
+def replaced(corpus: Corpus, table: Ints, dtype: np.dtype[Any], chunk: int) -> NDArray[Any]:
+    """`table` [V] looked up for every token of a corpus, [T], in a file that vanishes with the process."""
+    with tempfile.TemporaryDirectory(prefix="neuralgram-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "replaced"
+        with path.open("wb") as file:
+            for start in range(0, len(corpus), chunk):
+                _write(file, table[as_ids(corpus.ids[start : start + chunk], len(table))].astype(dtype))
+        return _mapped(path, dtype)
 
 
 class _Run(NamedTuple):
@@ -163,11 +176,11 @@ def _write(file: BinaryIO, column: NDArray[Any]) -> None:
     file.write(np.ascontiguousarray(column).data)
 
 
-def _mapped(path: Path) -> Ints:
-    """A file of int64 as a read-only array; it stays readable when the file's name is gone."""
+def _mapped(path: Path, dtype: Any = np.int64) -> NDArray[Any]:
+    """A file of whole numbers as a read-only array; it stays readable when the file's name is gone."""
     if path.stat().st_size == 0:
-        return np.empty(0, np.int64)
-    return np.memmap(path, np.int64, "r")
+        return np.empty(0, dtype)
+    return np.memmap(path, dtype, "r")
 
 
 class Group(NamedTuple):

@@ -8,6 +8,7 @@ A p_i whose context never occurs, which the paper leaves open, is the next short
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -16,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.ngram.context_bins import bin_count, bin_of, em
 from neuralgram.ngram.counts import Counts, Frequencies
-from neuralgram.ngram.model import Config, NgramModel, State, log, sizes
+from neuralgram.ngram.model import Config, Counting, NgramModel, State, log, sizes
 from neuralgram.ngram.trie import Floats, Ints
+from neuralgram.settings import setting
 from neuralgram.text.windows import Corpus, as_ids
 
 
@@ -26,12 +28,23 @@ class DeletedInterpolation(NgramModel):
 
     smoothing = "deleted-interpolation"
 
+    @dataclass(frozen=True)
+    class Settings(Counting):
+        """The options of deleted interpolation."""
+
+        iterations: int = setting(
+            5,
+            help="Of EM in deleted interpolation.",
+            low=1,
+            refused="{value} iterations of EM: expected at least 1",
+        )
+
     def __init__(self, counts: Counts, alphas: Floats) -> None:
         self._frequencies = Frequencies(counts)
         self.vocab_size = counts.trie.vocab_size
         self.context = counts.order - 1
         self.boundary = counts.boundary
-        self.size = int(counts.counts[0].sum())
+        self.tokens = int(counts.counts[0].sum())
         self.alphas = alphas
 
     @classmethod
@@ -41,8 +54,8 @@ class DeletedInterpolation(NgramModel):
         order: int,
         *,
         valid: Corpus | None = None,
-        iterations: int = 5,
-        memory_limit: int | None = None,
+        iterations: int = Settings.iterations,
+        memory_limit: int | None = Settings.memory_limit,
     ) -> Self:
         """Count a corpus, and fit α on `valid` by `iterations` (the paper's: about 5) of EM from equal weights."""
         if valid is None or not len(valid.windows(order - 1)):
@@ -51,8 +64,7 @@ class DeletedInterpolation(NgramModel):
             )
         if (corpus.vocab_size, corpus.boundary) != (valid.vocab_size, valid.boundary):
             raise InputError("held-out text of another vocabulary or boundary: expected the training text's tokenizer")
-        if iterations < 1:
-            raise InputError(f"{iterations} iterations of EM: expected at least 1")
+        iterations = cls.Settings(iterations=iterations, memory_limit=memory_limit).iterations
         counts = Counts.of(corpus, order, memory_limit=memory_limit)
         bins = bin_count(int(counts.counts[0].sum()))
         model = cls(counts, np.full((bins, order + 1), 1 / (order + 1)))
@@ -94,7 +106,7 @@ class DeletedInterpolation(NgramModel):
 
     def _bins(self, contexts: Ints, total: Ints) -> Ints:
         length = self._frequencies.whole(contexts)
-        return bin_of(total[np.arange(len(length)), length], self.size)
+        return bin_of(total[np.arange(len(length)), length], self.tokens)
 
     def state(self) -> State:
         """The counts and the weights."""
@@ -105,7 +117,7 @@ class DeletedInterpolation(NgramModel):
         return self.chosen()
 
     @classmethod
-    def from_state(cls, config: Config, state: State) -> Self:
+    def restored(cls, config: Config, state: State) -> Self:
         """The model that `config()` and `state()` describe."""
         V, order, boundary = sizes(config)
         counts = Counts.from_state(V, order, boundary, state)

@@ -81,7 +81,7 @@ def given(discounts: Sequence[Any], order: int) -> Floats:
     """Discounts [n, 3] that the caller chose: for each order one number or three, 0 < D_i ≤ i."""
     try:
         out = np.array([np.broadcast_to(np.asarray(row, np.float64), 3) for row in discounts])
-    except ValueError:
+    except (ValueError, TypeError):
         out = np.empty(0)
     if out.shape != (order, 3) or not ((out > 0) & (out <= _I)).all():
         raise InputError(f"discounts {discounts!r}: expected for each order 1 … {order} one or three, 0 < D_i ≤ i")

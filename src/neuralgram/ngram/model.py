@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.errors import ModelDirError
+from neuralgram.errors import InputError, ModelDirError
+from neuralgram.families import ESTIMATORS, member
 from neuralgram.lm import LanguageModel
+from neuralgram.ngram.counts_on_disk import LEAST
+from neuralgram.ngram.trie import require_order
+from neuralgram.settings import check, read, setting
 
 State = dict[str, NDArray[Any]]
 Config = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Counting:
+    """The options of every estimator; its own `Settings` add to them."""
+
+    memory_limit: int | None = setting(
+        None,
+        help="Count within so many bytes, on disk beyond them.",
+        unit="bytes",
+        low=LEAST,
+        auto="all in memory",
+        refused=f"memory limit of {{value}} bytes: expected at least {LEAST} (1 MiB)",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
 class NgramModel(LanguageModel):
     """A counting model. Each has a `fit(corpus, order, …)` of its own; `state` and `config` make it again.
 
-    smoothing  its name in `ESTIMATORS`
+    smoothing  its name in `families.ESTIMATORS`
+    Settings   the options of its `fit`, but for the texts
     order      n; `context` is n − 1
     boundary   the id that is `<s>` before a unit and `</s>` after it, or None for streams
     """
@@ -28,7 +51,14 @@ class NgramModel(LanguageModel):
     smoothing: ClassVar[str]
     score_batch = 65536
     says_boundary = True
+    Settings: ClassVar[type[Counting]] = Counting
     fit: ClassVar[Callable[..., NgramModel]]
+
+    @classmethod
+    def check(cls, order: int, **options: Any) -> None:
+        """Refuse an order, and values of the options, that no text could make right."""
+        require_order(order)
+        read(cls.Settings, {name: value for name, value in options.items() if name != "valid"}, cls.smoothing)
 
     @property
     def called(self) -> str:
@@ -50,13 +80,26 @@ class NgramModel(LanguageModel):
 
     @classmethod
     @abstractmethod
-    def from_state(cls, config: Config, state: State) -> Self:
-        """The model that `config()` and `state()` describe."""
+    def restored(cls, config: Config, state: State) -> Self:
+        """The model of this estimator that `config()` and `state()` describe."""
+
+    @classmethod
+    def from_state(cls, config: Mapping[str, Any], state: State, parts: Sequence[LanguageModel] = ()) -> Self:
+        """The model that `config()` and `state()` describe, whichever estimator made it."""
+        try:
+            made = member(_STORED, config.get("smoothing"), "a stored n-gram model of smoothing")
+        except InputError as error:
+            raise ModelDirError(str(error)) from None
+        found: Self = made.restored(dict(config), state)
+        return found
 
     def chosen(self, **options: Any) -> Config:
         """`config()` of this model, given the options only it has."""
         base = {"smoothing": self.smoothing, "order": self.order, "vocab_size": self.vocab_size}
         return base | {"boundary": self.boundary} | options
+
+
+_STORED = ESTIMATORS | {"arpa": "neuralgram.ngram.backoff:BackoffModel"}
 
 
 def sizes(config: Config) -> tuple[int, int, int | None]:

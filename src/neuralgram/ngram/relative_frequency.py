@@ -10,32 +10,53 @@ frequency, every token has 1/V. `floor` ε mixes in the uniform distribution, (1
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuralgram.errors import InputError
 from neuralgram.ngram.counts import Counts, Frequencies, longest
-from neuralgram.ngram.model import Config, NgramModel, State, log, sizes
+from neuralgram.ngram.model import Config, Counting, NgramModel, State, log, sizes
 from neuralgram.ngram.trie import Floats, Ints
+from neuralgram.settings import setting
 from neuralgram.text.windows import Corpus, as_ids
 
 
 class RelativeFrequency(NgramModel):
     """Counts, read as they are; `_length` says after how many tokens."""
 
+    @dataclass(frozen=True)
+    class Settings(Counting):
+        """The options of relative frequencies."""
+
+        floor: float = setting(
+            0.0,
+            help="Of mle and longest-match: this much of a uniform distribution.",
+            low=0,
+            high=1,
+            expected="the weight of the uniform distribution, 0 to 1",
+        )
+
     def __init__(self, counts: Counts, floor: float = 0.0) -> None:
         self._frequencies = Frequencies(counts)
         self.vocab_size = counts.trie.vocab_size
         self.context = counts.order - 1
         self.boundary = counts.boundary
-        self.floor = _check_floor(floor)
+        self.floor = self.Settings(floor=floor).floor
 
     @classmethod
-    def fit(cls, corpus: Corpus, order: int, *, floor: float = 0.0, memory_limit: int | None = None) -> Self:
+    def fit(
+        cls,
+        corpus: Corpus,
+        order: int,
+        *,
+        floor: float = Settings.floor,
+        memory_limit: int | None = Settings.memory_limit,
+    ) -> Self:
         """Count a corpus; `floor` (0 to 1) is the weight of the uniform distribution."""
-        return cls(Counts.of(corpus, order, memory_limit=memory_limit), floor)
+        given = cls.Settings(floor=floor, memory_limit=memory_limit)
+        return cls(Counts.of(corpus, order, memory_limit=given.memory_limit), given.floor)
 
     @abstractmethod
     def _length(self, windows: Ints, total: Ints) -> Ints:
@@ -46,14 +67,21 @@ class RelativeFrequency(NgramModel):
         windows = self.check_windows(contexts)
         nodes, total = self._frequencies.seen(windows)
         rows = self._frequencies.relative(nodes, total, self._length(windows, total))
-        return log((1 - self.floor) * rows + self.floor / self.vocab_size)
+        return self._log_mixed(rows)
 
     def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
         """−log P(target | context) in nats, [B]; inf for what never followed the context read."""
         windows = self.check_windows(contexts, targets)
         joint, total = self._frequencies.pairs(windows, as_ids(targets))
         p = _divided(joint, total, self._length(windows, total), self.vocab_size)
-        return -log((1 - self.floor) * p + self.floor / self.vocab_size)
+        return -self._log_mixed(p)
+
+    def _log_mixed(self, p: Floats) -> Floats:
+        """log ((1 − ε)p + ε/V), also where a float is too coarse for ε/V."""
+        out = log((1 - self.floor) * p + self.floor / self.vocab_size)
+        if 0 < self.floor < np.finfo(float).tiny * self.vocab_size:
+            out[p == 0] = np.log(self.floor) - np.log(self.vocab_size)
+        return out
 
     def state(self) -> State:
         """The counts."""
@@ -64,7 +92,7 @@ class RelativeFrequency(NgramModel):
         return self.chosen(floor=self.floor)
 
     @classmethod
-    def from_state(cls, config: Config, state: State) -> Self:
+    def restored(cls, config: Config, state: State) -> Self:
         """The model that `config()` and `state()` describe."""
         V, order, boundary = sizes(config)
         return cls(Counts.from_state(V, order, boundary, state), config["floor"])
@@ -75,13 +103,6 @@ def _divided(joint: Ints, total: Ints, length: Ints, vocab_size: int) -> Floats:
     rows = np.arange(len(length))
     divisor = total[rows, length]
     return np.where(divisor > 0, joint[rows, length] / np.maximum(divisor, 1), 1 / vocab_size)
-
-
-def _check_floor(floor: float) -> float:
-    """`floor` if it is a weight, 0 to 1, or an `InputError`."""
-    if not 0 <= floor <= 1:
-        raise InputError(f"floor {floor}: expected the weight of the uniform distribution, 0 to 1")
-    return float(floor)
 
 
 class MaximumLikelihood(RelativeFrequency):

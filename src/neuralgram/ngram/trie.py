@@ -181,6 +181,7 @@ def join(contexts: Ints, targets: Ints, boundary: int | None) -> Tokens:
 
 def require_order(order: int) -> int:
     """`order` if it is 1 … 20, or an `InputError`."""
-    if not 1 <= order <= 20:
+    whole = hasattr(order, "__index__") and not isinstance(order, bool)
+    if not whole or not 1 <= order <= 20:
         raise InputError(f"order {order}: expected 1 to 20 tokens an n-gram, the predicted one included")
     return order

@@ -19,7 +19,7 @@ from neuralgram.ngram.counts import Counts
 from neuralgram.ngram.trie import Floats, Ints
 from neuralgram.text.windows import Corpus
 
-_TABLE = 1 << 22
+_TABLE = 1 << 22  # numbers whose x log x is looked up, 8 bytes each and twice that while they are made
 
 
 class Classes(NamedTuple):
@@ -29,16 +29,19 @@ class Classes(NamedTuple):
     total: int
 
 
-def exchange(corpus: Corpus, classes: int, *, sweeps: int = 20, settled: float = 0.02) -> Classes:
+def exchange(
+    corpus: Corpus, classes: int, *, sweeps: int = 20, settled: float = 0.02, memory_limit: int | None = None
+) -> Classes:
     """Cluster the words of a corpus into `classes` classes (and one for a boundary symbol).
 
     Words start spread over the classes by frequency rank; sweeps go from the most frequent word down, until one
     moves less than `settled` of the words, or `sweeps` are done. Words the text lacks join its rarest words, spread
-    evenly over their classes. With fewer words than classes, each word is a class.
+    evenly over their classes. With fewer words than classes, each word is a class. Pairs are counted within
+    `memory_limit` (bytes).
     """
     if classes < 1:
         raise InputError(f"{classes} classes: expected at least 1")
-    counts = Counts.of(corpus, 2)
+    counts = Counts.of(corpus, 2, memory_limit=memory_limit)
     b, V = corpus.boundary, corpus.vocab_size
     frequency = counts.counts[0].copy()
     if b is not None:
@@ -50,7 +53,8 @@ def exchange(corpus: Corpus, classes: int, *, sweeps: int = 20, settled: float =
     if b is not None:
         class_of[b] = C
     if 1 < C < len(ranked):
-        state = _Exchange(counts, class_of, C + (b is not None), C)
+        known = _TABLE if memory_limit is None else min(_TABLE, memory_limit // 32)
+        state = _Exchange(counts, class_of, C + (b is not None), C, known)
         for _ in range(sweeps):
             if sum(state.move(int(w)) for w in ranked) < settled * len(ranked):
                 break
@@ -103,7 +107,7 @@ class _Word(NamedTuple):
 class _Exchange:
     """Class bigram counts N [G, G] with their transpose, φ of both, and their sums; changed move by move."""
 
-    def __init__(self, counts: Counts, class_of: Ints, size: int, movable: int) -> None:
+    def __init__(self, counts: Counts, class_of: Ints, size: int, movable: int, known: int = _TABLE) -> None:
         left, right, count = counts.trie.parents(2), counts.trie.words(2), counts.counts[1]
         V = counts.trie.vocab_size
         self.class_of, self.size, self.movable = class_of, size, movable
@@ -113,7 +117,9 @@ class _Exchange:
         self.N = np.bincount(pairs, count, minlength=size * size).reshape(size, size).astype(np.int64)
         self.NT = self.N.T.copy()
         self.left, self.right = self.N.sum(axis=1), self.N.sum(axis=0)
-        self.table = np.arange(min(int(count.sum()) + 1, _TABLE), dtype=np.float64)
+        pairs_counted = int(count.sum())
+        self.table = np.arange(min(pairs_counted + 1, known), dtype=np.float64)
+        self.whole = len(self.table) > pairs_counted
         self.table *= np.log(np.maximum(self.table, 1.0))
         self.phi = self._phi(self.N)
         self.phiT = self.phi.T.copy()
@@ -167,6 +173,6 @@ class _Exchange:
 
     def _phi(self, x: Ints) -> Floats:
         """x log x of whole numbers, 0 at 0: from a table, which is five times as fast as a logarithm."""
-        if len(self.table) < _TABLE or not (large := x >= _TABLE).any():
+        if self.whole or not (large := x >= len(self.table)).any():
             return self.table.take(x)
         return np.where(large, x * np.log(np.maximum(x, 1)), self.table.take(x, mode="clip"))

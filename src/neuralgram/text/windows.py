@@ -127,9 +127,9 @@ def windows(ids: ArrayLike, context: int) -> tuple[NDArray[np.int64], NDArray[np
     return view[:, :-1].copy(), view[:, -1].copy()
 
 
-def token_frequencies(corpus: Corpus) -> NDArray[np.int64]:
+def token_frequencies(corpus: Corpus, block: int = 1 << 22) -> NDArray[np.int64]:
     """How often each symbol occurs in a corpus, the boundary symbol among them, [V]."""
     counts = np.zeros(corpus.vocab_size, np.int64)
-    for start in range(0, len(corpus), 1 << 22):  # block by block: the ids may be memory-mapped
-        counts += np.bincount(corpus.ids[start : start + (1 << 22)], minlength=corpus.vocab_size)
+    for start in range(0, len(corpus), block):  # block by block: the ids may be memory-mapped
+        counts += np.bincount(corpus.ids[start : start + block], minlength=corpus.vocab_size)
     return counts

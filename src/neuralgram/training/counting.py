@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import shutil
 import time
 import warnings
@@ -12,7 +11,7 @@ from typing import Any
 
 from neuralgram.errors import SplitError
 from neuralgram.evaluation.evaluate import evaluate
-from neuralgram.ngram import ESTIMATORS, check, fit
+from neuralgram.ngram import check, fit, takes
 from neuralgram.text.corpora import Corpora
 from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
@@ -42,7 +41,7 @@ def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]
         check(given["smoothing"], given["order"], **options)  # refused before the text is read
         settings = settle(run, given, say)
         corpora = _corpora(settings, run / "data", given, say)
-        if corpora.valid is not None and _takes_valid(given["smoothing"]):
+        if corpora.valid is not None and "valid" in takes(given["smoothing"]):
             options["valid"] = corpora.valid
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
@@ -85,8 +84,3 @@ def _corpora(settings: dict[str, Any], folder: Path, given: Mapping[str, Any], s
     say(f"too short to be split {settings['text']['split']}: all of the text is counted, and none held out")
     settings["text"]["split"] = None
     return TextSettings(**settings["text"]).build(settings["texts"], folder=folder)
-
-
-def _takes_valid(smoothing: str) -> bool:
-    estimator = ESTIMATORS.get(smoothing)
-    return estimator is not None and "valid" in inspect.signature(estimator.fit).parameters
