@@ -1,7 +1,10 @@
 """Model directories: what is written, that it comes back, and how a broken one is refused."""
 
 import json
+import os
+import shutil
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +12,9 @@ import pytest
 import neuralgram as ng
 from neuralgram import modeldir
 from neuralgram.errors import InputError, ModelDirError
-from neuralgram.modeldir import Saved
+from neuralgram.mixture import Mixture, Uniform
+from neuralgram.modeldir import Saved, bytes_on_disk
+from neuralgram.ngram import fit
 from neuralgram.text.tokenizers import load_tokenizer, tokenizer_class
 
 
@@ -180,3 +185,182 @@ def test_the_model_and_its_parts(tmp_path):
     modeldir.save(tmp_path, Saved(model, None, "stream"))
     again = modeldir.load(tmp_path).model
     assert np.array_equal(again.nll(ids), model.nll(ids))
+
+
+def test_a_network_of_64_bits_is_stored_in_32_as_the_contract_says(tmp_path):
+    net = ng.NPLM(7, 3, 4, 5, rng=ng.PCG32(3)).double()
+    ng.save_nplm(net, tmp_path)
+    tensors = header(tmp_path / "model.safetensors")
+    assert {t["dtype"] for name, t in tensors.items() if name != "__metadata__"} == {"F32"}
+    x = np.array([[0, 1, 2], [6, 6, 6]])
+    np.testing.assert_allclose(ng.load_nplm(tmp_path).log_probs(x), net.log_probs(x), atol=1e-6)
+
+
+class Coin(ng.LanguageModel):
+    """A model that is no more than the two answers."""
+
+    vocab_size, context = 2, 0
+
+    def log_probs(self, contexts):
+        return np.log(np.full((len(contexts), 2), 0.5))
+
+    def context_nll(self, contexts, targets):
+        return np.log(np.full(len(targets), 2.0))
+
+
+def test_a_model_of_no_kind_is_refused_and_leaves_nothing(tmp_path):
+    with pytest.raises(InputError, match="Coin cannot be stored: of kind 'model', expected one of nplm"):
+        modeldir.save(tmp_path / "coin", Saved(Coin(), None))
+    assert not (tmp_path / "coin").exists()
+    modeldir.save(tmp_path / "m", Saved(mixture(0.5), None))
+    before = state_of(tmp_path / "m")
+    with pytest.raises(InputError, match="Coin cannot be stored"):
+        modeldir.save(tmp_path / "m", Saved(Mixture([Coin(), Coin()], [0.5, 0.5]), None))
+    assert state_of(tmp_path / "m") == before
+
+
+def rewrite(path, change=lambda said: said):
+    """The same content in another order and spacing, after `change`."""
+    said = change(json.loads(path.read_text()))
+    path.write_text(json.dumps(dict(reversed(said.items())), separators=(" ,", ":  ")))
+
+
+def forget_contents(folder):
+    """As an older version wrote it, which kept no hash of what the JSON files say."""
+    rewrite(folder / "neuralgram.json", lambda said: {k: v for k, v in said.items() if k != "contents"})
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_what_is_written_anew_with_the_same_content_is_the_same(tmp_path, older):
+    words = tokenizer_class("words").train(["the cat sat on the mat"])
+    net = ng.NPLM(words.vocab_size, 2, 3, 4)
+    modeldir.save(tmp_path, Saved(net, words))
+    if older:
+        forget_contents(tmp_path)
+    else:
+        rewrite(tmp_path / "tokenizer.json")
+    rewrite(tmp_path / "config.json")
+    x = np.array([[0, 1]])
+    assert np.array_equal(ng.load(tmp_path).model.log_probs(x), net.log_probs(x))
+    for wrong in ({"hidden_size": 5}, {"hidden_size": 4.0}, {"tl_direct": 1}, {"further": None}):
+        whole = (tmp_path / "config.json").read_bytes()
+        rewrite(tmp_path / "config.json", lambda said, wrong=wrong: said | wrong)
+        with pytest.raises(ModelDirError, match=r"altered or truncated|disagree"):
+            ng.load(tmp_path)
+        (tmp_path / "config.json").write_bytes(whole)
+    rewrite(tmp_path / "tokenizer.json", lambda said: said | {"truncation": {"max_length": 3}})
+    with pytest.raises(ModelDirError, match=r"tokenizer\.json: altered"):
+        ng.load(tmp_path)
+
+
+IDS = np.array([0, 1, 2, 0, 1, 2, 3, 1, 1, 2])
+
+
+def mixture(weight, parts=(2, 3)):
+    made = [fit("add-k", ng.Corpus(IDS, 5), n, k=weight) for n in parts]
+    return Mixture([*made, Uniform(5)], [weight / len(parts)] * len(parts) + [1 - weight])
+
+
+def state_of(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_mixture_holds_its_parts_by_their_hashes(tmp_path):
+    modeldir.save(tmp_path / "a", Saved(mixture(0.5), None))
+    modeldir.save(tmp_path / "b", Saved(mixture(0.25), None))
+    first = tmp_path / "a" / "parts" / "0"
+    shutil.rmtree(first)
+    shutil.copytree(tmp_path / "b" / "parts" / "0", first)
+    with pytest.raises(ModelDirError, match="parts/0: another model than was saved there"):
+        modeldir.load(tmp_path / "a")
+    for name in (".", "parts/0", "parts/1", "parts/2"):
+        forget_contents(tmp_path / "a" / name)
+    modeldir.load(tmp_path / "a")  # of an older version nobody knows
+    nested = Mixture([mixture(0.5), Uniform(5)], [0.5, 0.5])
+    modeldir.save(tmp_path / "c", Saved(nested, None))
+    assert np.array_equal(modeldir.load(tmp_path / "c").model.nll(IDS), nested.nll(IDS))
+    rewrite(tmp_path / "c/parts/0/parts/1/neuralgram.json", lambda said: said | {"boundary": "line"})
+    with pytest.raises(ModelDirError, match="parts/0/parts/1: another model"):
+        modeldir.load(tmp_path / "c")
+
+
+def test_a_part_swapped_for_a_network_of_another_engine_is_refused(tmp_path):
+    modeldir.save(tmp_path, Saved(Mixture([ng.NPLM(5, 1, 2, 3), Uniform(5)], [0.5, 0.5]), None))
+    (tmp_path / "parts/0/neuralgram.json").unlink()
+    with pytest.raises(ModelDirError, match="parts/0: another model"):
+        modeldir.load(tmp_path)
+
+
+def test_only_what_belongs_to_a_model_is_counted_and_kept(tmp_path):
+    modeldir.save(tmp_path, Saved(mixture(0.5, (2, 3, 4)), None))
+    (tmp_path / "notes.json").write_text("{}")
+    (tmp_path / "parts" / "7").mkdir()
+    (tmp_path / "parts" / "7" / "config.json").write_text("{}")
+    own = [path for path in state_of(tmp_path) if path.parts[:2] != ("parts", "7") and path.name != "notes.json"]
+    assert bytes_on_disk(tmp_path) == sum((tmp_path / path).stat().st_size for path in own)
+    modeldir.save(tmp_path, Saved(mixture(0.25), None))
+    assert sorted(path.name for path in (tmp_path / "parts").iterdir()) == ["0", "1", "2"]
+    modeldir.save(tmp_path, Saved(Uniform(5), None))
+    assert not (tmp_path / "parts").exists()
+    assert (tmp_path / "notes.json").read_text() == "{}"
+    assert bytes_on_disk(tmp_path / "nowhere") is None
+
+
+class Killed(BaseException):
+    """The process ends here: nothing that comes after may touch the disk."""
+
+
+class Disk:
+    """Counts what is done to the disk; from the step `last` on every further one ends the process."""
+
+    def __init__(self, monkeypatch, last):
+        self.steps, self.last = 0, last
+        for owner, name in ((Path, "replace"), (Path, "mkdir"), (Path, "unlink"), (Path, "rmdir"), (os, "fsync")):
+            monkeypatch.setattr(owner, name, self.counting(getattr(owner, name)))
+        monkeypatch.setattr(shutil, "rmtree", self.remove)
+
+    def counting(self, real):
+        def step(*arguments, **options):
+            self.steps += 1
+            if self.steps > self.last:
+                raise Killed
+            return real(*arguments, **options)
+
+        return step
+
+    def remove(self, folder, ignore_errors=False):
+        """Entry by entry: a folder is not removed at once."""
+        for path in sorted(folder.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        folder.rmdir()
+
+
+@pytest.mark.parametrize("after", [mixture(0.25), mixture(0.25, (2, 3, 4)), Uniform(5)], ids=["same", "more", "none"])
+def test_killed_at_any_moment_the_old_model_or_the_new_one_is_there_whole(tmp_path, monkeypatch, after):
+    before, seen = mixture(0.5), []
+    old, new = before.nll(IDS[2:]).tolist(), after.nll(IDS[2:]).tolist()
+    last, done = 0, False
+    while not done:
+        folder = tmp_path / str(last)
+        modeldir.save(folder, Saved(before, None))
+        (folder / "run").mkdir()
+        with monkeypatch.context() as patched:
+            Disk(patched, last)
+            try:
+                modeldir.save(folder, Saved(after, None))
+                done = True
+            except Killed:
+                pass
+        found = modeldir.load(folder).model.nll(IDS[2:]).tolist()
+        assert found in (old, new)
+        assert bytes_on_disk(folder) > 0
+        seen.append(found == new)
+        modeldir.save(folder, Saved(before, None))  # and what was left is no hindrance
+        assert modeldir.load(folder).model.nll(IDS[2:]).tolist() == old
+        assert not [
+            path.name for path in folder.iterdir() if path.name.startswith(".staged") or path.name == ".complete"
+        ]
+        assert (folder / "run").is_dir()
+        last += 1
+    assert seen == sorted(seen)  # first the old, then the new
+    assert last > 20

@@ -1,11 +1,24 @@
-"""Files that are whole or not there: written beside their place, flushed to disk, then renamed."""
+"""Files that are whole or not there: written beside their place, flushed to disk, then renamed. And what they hold:
+JSON values, and arrays by name (safetensors), each written in one way, so that equal values make equal files.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralgram.errors import ModelDirError
+
+_STAGED, _COMPLETE = ".staged-", ".complete"
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -34,6 +47,65 @@ def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
         raise
 
 
+@contextmanager
+def replacing(folder: Path, stale: Iterable[str] = ()) -> Iterator[Path]:
+    """A folder to write into: what it then holds takes, all of it at once, the places of those names in `folder`.
+
+    A crash or a full disk leaves all of the old there or all of the new: what is complete waits in a folder of its own
+    until it is moved, and `current` looks there first. Of the `stale` names those that have no successor go, last.
+    """
+    made = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    _move(folder)
+    for left in folder.glob(f"{_STAGED}*"):  # by one that was killed while it wrote
+        shutil.rmtree(left)
+    stage = folder / f"{_STAGED}{os.getpid()}"
+    try:
+        stage.mkdir()
+        yield stage
+        for inside in (stage, *(path for path in stage.rglob("*") if path.is_dir())):
+            sync_folder(inside)
+        names = {path.name for path in stage.iterdir()}
+        stage.replace(folder / _COMPLETE)
+    except BaseException:
+        shutil.rmtree(stage, ignore_errors=True)
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+    sync_folder(folder)
+    _move(folder)
+    for name in set(stale) - names:
+        _remove(folder / name)
+
+
+def current(folder: Path, name: str) -> Path:
+    """Where `name` of `folder` is read: what `replacing` had completed goes before what it had yet to replace."""
+    complete = folder / _COMPLETE / name
+    return complete if complete.exists() else folder / name
+
+
+def _move(folder: Path) -> None:
+    """Move what is complete into its place, also what a crash had left of it."""
+    complete = folder / _COMPLETE
+    if not complete.is_dir():
+        return
+    for path in sorted(complete.iterdir()):
+        place = folder / path.name
+        if place.is_dir():
+            shutil.rmtree(place)
+        path.replace(place)
+    sync_folder(folder)
+    complete.rmdir()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames inside `folder` survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
@@ -46,3 +118,47 @@ def sync_folder(folder: Path) -> None:
 def sha256(data: bytes) -> str:
     """The SHA-256 of `data`, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
+
+
+def content(data: bytes) -> str:
+    """The SHA-256 of what a JSON file says, however it is spaced and ordered."""
+    return sha256(json.dumps(json.loads(data), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode())
+
+
+def json_bytes(value: Any) -> bytes:
+    """A JSON file that people can read."""
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def read_json(data: bytes, path: Path) -> dict[str, Any]:
+    """The object that a JSON file holds; `path` is for the message of the `ModelDirError` where it holds none."""
+    try:
+        value = json.loads(data)
+    except ValueError as error:
+        raise ModelDirError(f"{path}: not JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise ModelDirError(f"{path}: expected a JSON object, found {type(value).__name__}")
+    return value
+
+
+def tensors_bytes(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> bytes:
+    """A safetensors file. The library writes metadata in no fixed order: the header is sorted here."""
+    from safetensors.numpy import save as encode
+
+    data = encode({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata=dict(metadata))
+    size = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:size])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    ordered = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode().ljust(size - 8)
+    return bytes(data[:8] + ordered + data[size:])
+
+
+def read_tensors(data: bytes, path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a safetensors file; `path` is for the message of the `ModelDirError` where it is none."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as decode
+
+    try:
+        return dict(decode(data))
+    except (SafetensorError, ValueError, KeyError, OverflowError) as error:
+        raise ModelDirError(f"{path}: not a whole safetensors file ({error})") from None

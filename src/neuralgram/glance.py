@@ -1,86 +1,70 @@
-"""A model at a glance: one line for a prompt, one table for a notebook."""
+"""A model at a glance: one line for a prompt, one table for a notebook. All of it is asked of the contract."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuralgram.numbers import plain, spaced
 
-_SIZES = (
-    "vocab",
-    "vocab_size",
-    "context",
-    "order",
-    "boundary",
-    "bins_boundary",
-    "parts",
-    "discounts",
-)  # told otherwise
+if TYPE_CHECKING:
+    from neuralgram.lm import LanguageModel
+
+_TOLD = ("vocab", "vocab_size", "context", "order", "boundary", "bins_boundary", "parts", "discounts")  # otherwise
 _MOST = 12  # tensors or parts that are listed
 
 
-def line(model: Any) -> str:
+def line(model: LanguageModel) -> str:
     """`<NPLM: V 27, context 3, h 20, m 4, 1 495 parameters>`."""
     told = [f"V {spaced(model.vocab_size)}", f"context {model.context}"]
-    config = _config(model)
+    config = model.config()
     told += [f"{name} {config[name]}" for name in ("d_emb", "d_hidden", "head") if name in config]
-    size = _size(model)
-    told += [f"{spaced(size[0])} {size[1]}"] if size else []
-    parts = [f"{_weight(model, k)}·{part!r}" for k, part in enumerate(model.parts)]
+    size = model.size()
+    told += [f"{spaced(size.numbers)} {size.unit}"] if size.numbers and not model.parts else []
+    parts = [f"{weight}·{part!r}" if weight else repr(part) for weight, part in _weighted(model)]
     told += [" + ".join(parts)] if parts else []
     return f"<{type(model).__name__}: {', '.join(told)}>"
 
 
-def table(model: Any, more: Iterable[tuple[str, str]] = ()) -> str:
+def table(model: LanguageModel, more: Iterable[tuple[str, str]] = ()) -> str:
     """The same as an HTML table, with the settings and the size of each tensor, order or part."""
     rows = [("vocabulary", f"{spaced(model.vocab_size)} tokens"), ("context", f"{model.context} tokens")]
     rows += more
-    size = _size(model)
-    rows += [(size[1], spaced(size[0]))] if size else []
-    rows += [(name, plain(value)) for name, value in _config(model).items() if name not in _SIZES and _told(value)]
+    size = model.size()
+    rows += [(size.unit, spaced(size.numbers))] if size.numbers else []
+    rows += [(name, plain(value)) for name, value in model.config().items() if name not in _TOLD and _says(value)]
     rows += _inside(model)
     cells = "".join(f"<tr><th style='text-align:left'>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
     return f"<div><b>{escape(type(model).__name__)}</b><table>{cells}</table></div>"
 
 
-def _config(model: Any) -> dict[str, Any]:
-    return dict(model.config())
-
-
-def _size(model: Any) -> tuple[int, str] | None:
-    """How much it learned or counted."""
-    if hasattr(model, "named_parameters"):
-        return sum(p.numel() for _, p in model.named_parameters()), "parameters"
-    orders = _orders(model)
-    return (sum(orders), "n-grams") if orders else None
-
-
-def _orders(model: Any) -> list[int]:
-    """How many n-grams of each order a counting model holds."""
-    state = model.state() if getattr(model, "kind", "") == "ngram" else {}
-    first = len(state["log_p.1"]) if "log_p.1" in state else model.vocab_size
-    return [first, *(len(array) for name, array in state.items() if name.startswith("keys."))] if state else []
-
-
-def _inside(model: Any) -> list[tuple[str, str]]:
-    if hasattr(model, "named_parameters"):
-        found = [(name, " × ".join(map(spaced, p.shape))) for name, p in model.named_parameters()]
-    elif model.parts:
-        found = [(f"part {k + 1}, {_weight(model, k)}", repr(part)) for k, part in enumerate(model.parts)]
+def _inside(model: LanguageModel) -> list[tuple[str, str]]:
+    """Its parts; or the n-grams of each order, where it stores them so; or its arrays."""
+    state = model.state()
+    listed = [len(array) for name, array in state.items() if name.startswith("keys.")]
+    if model.parts:
+        parts = enumerate(_weighted(model), 1)
+        found = [(f"part {k}, {weight}" if weight else f"part {k}", repr(part)) for k, (weight, part) in parts]
+    elif listed or model.kind == "ngram":
+        first = len(state["log_p.1"]) if "log_p.1" in state else model.vocab_size
+        found = [(f"order {k}", f"{spaced(count)} n-grams") for k, count in enumerate([first, *listed], 1)]
     else:
-        found = [(f"order {k}", f"{spaced(count)} n-grams") for k, count in enumerate(_orders(model), 1)]
+        found = [(name, " × ".join(map(spaced, array.shape))) for name, array in state.items()]
     more = [("…", f"{len(found) - _MOST} more")] if len(found) > _MOST else []
     return found[:_MOST] + more
 
 
-def _weight(mixture: Any, k: int) -> str:
-    """The weight of a part, or the range of its weights over the bins."""
-    low, high = float(mixture.weights[:, k].min()), float(mixture.weights[:, k].max())
-    return f"{low:.4f}" if low == high else f"({low:.4f} … {high:.4f})"
+def _weighted(model: LanguageModel) -> list[tuple[str, LanguageModel]]:
+    """Each part with its weight, or the range of its weights over the bins; "" where it has none."""
+    weights = model.part_weights
+    if weights is None:
+        return [("", part) for part in model.parts]
+    lows, highs = weights.min(axis=0), weights.max(axis=0)
+    said = [f"{a:.4f}" if a == b else f"({a:.4f} … {b:.4f})" for a, b in zip(lows, highs, strict=True)]
+    return list(zip(said, model.parts, strict=True))
 
 
-def _told(value: Any) -> bool:
+def _says(value: Any) -> bool:
     """Whether a setting says something: what is not there or empty does not."""
     return value is not None and value not in ({}, [], ())

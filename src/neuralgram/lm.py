@@ -47,6 +47,7 @@ class LanguageModel(ABC):
     whoever needs to know asks here, never for the class:
 
     kind         its name in `families.KINDS`; "model" where it is of no kind that can be stored
+    form         whose model.safetensors it is: "tinyllm" is the contract between engines, with real numbers of 32 bits
     vocab_size   V
     context      c, 0 or more
     score_batch  the windows it likes to score at once; results do not depend on it
@@ -54,9 +55,11 @@ class LanguageModel(ABC):
                  say in it: a network takes each id as it comes
     parts        the models it is made of
     nothing      −1 where a context may begin with that id for no token: for models that can do with a shorter one
+    part_weights λ of the parts where P is their weighted sum: [Q, K], a row a bin of contexts
     """
 
     kind: ClassVar[str] = "model"
+    form: ClassVar[str] = "neuralgram"
     vocab_size: int
     context: int
     score_batch: int = 1024
@@ -64,6 +67,7 @@ class LanguageModel(ABC):
     says_boundary: bool = False
     parts: tuple[LanguageModel, ...] = ()
     nothing: int | None = None
+    part_weights: NDArray[np.float64] | None = None
 
     @abstractmethod
     def log_probs(self, contexts: ArrayLike) -> NDArray[np.float64]:
@@ -99,13 +103,12 @@ class LanguageModel(ABC):
 
     def size(self) -> Size:
         """How much was learned or counted; of a model made of others, theirs together."""
-        found = [part.size() for part in self.parts]
+        found, own = [part.size() for part in self.parts], self.state().values()
+        total = sum(a.nbytes for a in own) + sum(size.bytes for size in found)
         if not found:
-            arrays = self.state().values()
-            return Size(sum(a.size for a in arrays), "numbers", sum(a.nbytes for a in arrays))
+            return Size(sum(a.size for a in own), "numbers", total)
         units = {size.unit for size in found if size.numbers}
-        unit = units.pop() if len(units) == 1 else "numbers"
-        return Size(sum(size.numbers for size in found), unit, sum(size.bytes for size in found))
+        return Size(sum(size.numbers for size in found), units.pop() if len(units) == 1 else "numbers", total)
 
     # ---- what can be asked of one window or of many ----
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError, ModelDirError
-from neuralgram.lm import LanguageModel, State
+from neuralgram.lm import LanguageModel, Size, State
 from neuralgram.ngram.context_bins import ContextBins, em
 from neuralgram.ngram.counts import Counts
 from neuralgram.text.windows import Corpus, as_ids
@@ -62,6 +62,10 @@ class Uniform(LanguageModel):
         """The size of the vocabulary."""
         return {"vocab_size": self.vocab_size}
 
+    def size(self) -> Size:
+        """Nothing was learned; `among` is given."""
+        return Size(0, "numbers", sum(array.nbytes for array in self.state().values()))
+
     @classmethod
     def from_state(cls, config: Mapping[str, Any], state: State, parts: Sequence[LanguageModel] = ()) -> Self:
         """The model that `config()` and `state()` describe."""
@@ -91,7 +95,7 @@ class Mixture(LanguageModel):
             if bins.counts.trie.vocab_size != self.vocab_size:
                 raise InputError(f"bins counted over {bins.counts.trie.vocab_size} symbols: expected {self.vocab_size}")
         self.score_batch = min(part.score_batch for part in self.parts)
-        self.weights = _checked(weights, 1 if bins is None else len(bins), len(self.parts))
+        self.weights = self.part_weights = _checked(weights, 1 if bins is None else len(bins), len(self.parts))
 
     @classmethod
     def learned(cls, parts: Sequence[LanguageModel], valid: Corpus, *, iterations: int = 1000) -> Self:

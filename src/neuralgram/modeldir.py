@@ -3,25 +3,36 @@
 config.json        what the contract between engines expresses: architecture and sizes
 model.safetensors  what is learned or counted; F32 for a network
 tokenizer.json     a Hugging Face tokenizer
-neuralgram.json    format version, kind, boundary, what config.json cannot say, where the model came from,
-                   and the SHA-256 of the other files: a truncated or altered directory is refused
+neuralgram.json    format version, kind, boundary, what config.json cannot say, where the model came from, the SHA-256
+                   of the other files and of what the JSON files and the parts say, however that is spaced and ordered:
+                   a truncated or altered directory is refused
 parts/0 …          the parts of a mixture, each a model directory of its own
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram import __version__
 from neuralgram.errors import InputError, ModelDirError
-from neuralgram.files import sha256, write_together
+from neuralgram.families import KINDS, member
+from neuralgram.files import (
+    content,
+    current,
+    json_bytes,
+    read_json,
+    read_tensors,
+    replacing,
+    sha256,
+    tensors_bytes,
+    write_together,
+)
 from neuralgram.lm import LanguageModel, State
 
 if TYPE_CHECKING:
@@ -30,14 +41,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 BOUNDARIES = ("stream", "line", "document")
-# kind -> where its class is; imported only when such a model is loaded, so n-grams never load PyTorch.
-KINDS = {
-    "nplm": "neuralgram.neural.nplm:NPLM",
-    "ngram": "neuralgram.ngram.model:NgramModel",
-    "mixture": "neuralgram.mixture:Mixture",
-    "uniform": "neuralgram.mixture:Uniform",
-}
 _CONTRACT_KEYS = {"tl_arch", "vocab_size", "tl_context", "tl_d_emb", "hidden_size", "tl_direct"}
+_STORY = "neuralgram.json"
 
 
 @dataclass
@@ -55,28 +60,37 @@ class Saved:
 
 
 def save(folder: Path | str, saved: Saved) -> None:
-    """Write `saved` into `folder`, each file whole or not at all.
+    """Write `saved` into `folder`, all of it or nothing; what else is there stays.
 
-    Raises `InputError` where tokenizer, boundary and model do not agree on the vocabulary.
+    Raises `InputError` where tokenizer, boundary and model do not agree on the vocabulary, or the model is of no kind
+    that can be stored.
     """
     folder = Path(folder)
-    model = saved.model
     if saved.boundary not in BOUNDARIES:
         raise InputError(f"boundary {saved.boundary!r}: expected one of {', '.join(BOUNDARIES)}")
     if saved.tokenizer is not None:
-        check_vocabulary(model.vocab_size, saved.tokenizer, saved.boundary)
-    form = "tinyllm" if model.kind == "nplm" else "neuralgram"
+        check_vocabulary(saved.model.vocab_size, saved.tokenizer, saved.boundary)
+    with replacing(folder, stale=_names(folder)) as stage:
+        _write(stage, saved)
+
+
+def _write(folder: Path, saved: Saved) -> bytes:
+    """Write the files of a model and of its parts; returns neuralgram.json, which holds all of them."""
+    model = saved.model
+    if model.kind not in KINDS:
+        raise InputError(f"{model.called} cannot be stored: of kind {model.kind!r}, expected one of {', '.join(KINDS)}")
     files = {
-        "config.json": _json(model.contract_config()),
-        "model.safetensors": _tensors(model.state(), {"format": form, "tl_arch": model.kind}),
+        "config.json": json_bytes(model.contract_config()),
+        "model.safetensors": tensors_bytes(_stored(model), {"format": model.form, "tl_arch": model.kind}),
     }
     if saved.frequencies is not None:
-        files["frequencies.safetensors"] = _tensors({"frequencies": saved.frequencies}, {"format": "neuralgram"})
+        files["frequencies.safetensors"] = tensors_bytes({"frequencies": saved.frequencies}, {"format": "neuralgram"})
     if saved.tokenizer is not None:
         files["tokenizer.json"] = saved.tokenizer.to_json().encode()
-    parts = model.parts
-    for number, part in enumerate(parts):
-        save(folder / "parts" / str(number), Saved(part, saved.tokenizer, saved.boundary))
+    contents = {name: content(data) for name, data in files.items() if name.endswith(".json")}
+    for number, part in enumerate(model.parts):
+        told = _write(folder / "parts" / str(number), Saved(part, saved.tokenizer, saved.boundary))
+        contents[_part_story(number)] = content(told)
     story = {
         **saved.info,
         "format": FORMAT,
@@ -84,12 +98,22 @@ def save(folder: Path | str, saved: Saved) -> None:
         "model": model.config(),
         "boundary": saved.boundary,
         "tokenizer": saved.tokenizer.name if saved.tokenizer is not None else saved.info.get("tokenizer"),
-        "parts": len(parts),
+        "parts": len(model.parts),
         "versions": saved.info.get("versions") or {"neuralgram": __version__, "numpy": np.__version__},
         "files": {name: sha256(data) for name, data in files.items()},
+        "contents": contents,
     }
-    files["neuralgram.json"] = _json(story)
+    files[_STORY] = json_bytes(story)
     write_together(folder, files)
+    return files[_STORY]
+
+
+def _stored(model: LanguageModel) -> State:
+    """The model's arrays; where another engine reads them, real numbers are of 32 bits."""
+    state = model.state()
+    if model.form != "tinyllm":
+        return state
+    return {name: a.astype(np.float32) if a.dtype.kind == "f" else a for name, a in state.items()}
 
 
 def load(folder: Path | str) -> Saved:
@@ -97,11 +121,11 @@ def load(folder: Path | str) -> Saved:
     folder = Path(folder)
     story = read_story(folder)
     files = _read_files(folder, story)
-    contract = _parse(files["config.json"], folder / "config.json")
-    state = _read_tensors(files["model.safetensors"], folder / "model.safetensors")
+    contract = read_json(files["config.json"], folder / "config.json")
+    state = read_tensors(files["model.safetensors"], folder / "model.safetensors")
     if story:
         model = _build(folder, story, state)
-        if model.contract_config() != contract:
+        if content(json_bytes(model.contract_config())) != content(files["config.json"]):
             raise ModelDirError(f"{folder}: config.json and neuralgram.json disagree; save the model again")
     else:
         model = _build_contract(folder, contract, state)
@@ -113,23 +137,47 @@ def load(folder: Path | str) -> Saved:
     frequencies = None
     if "frequencies.safetensors" in files:
         path = folder / "frequencies.safetensors"
-        frequencies = _read_tensors(files[path.name], path).get("frequencies")
+        frequencies = read_tensors(files[path.name], path).get("frequencies")
     return Saved(model, tokenizer, story.get("boundary", "stream"), story, frequencies)
+
+
+def is_model(path: Path | str) -> bool:
+    """Whether there is a model: a model directory, whole or not, or a file named as ARPA files are."""
+    path = Path(path)
+    return current(path, "config.json").is_file() or (path.is_file() and is_arpa(path))
+
+
+def is_arpa(path: Path) -> bool:
+    """Whether the name is that of an ARPA file, which is a model too."""
+    return path.name.endswith((".arpa", ".arpa.gz", ".lm", ".lm.gz"))
 
 
 def read_story(folder: Path) -> dict[str, Any]:
     """The contents of neuralgram.json, or {} in a directory that another engine wrote."""
     if not folder.is_dir():
         raise ModelDirError(f"{folder}: no such model directory; `train … --out DIR` makes one")
-    path = folder / "neuralgram.json"
+    path = current(folder, _STORY)
     if not path.exists():
-        if not (folder / "config.json").exists():
+        if not current(folder, "config.json").exists():
             raise ModelDirError(f"{folder}: not a model directory (no config.json); `train … --out DIR` makes one")
         return {}
-    story = _parse(path.read_bytes(), path)
+    story = read_json(path.read_bytes(), path)
     if story.get("format") != FORMAT:
         raise ModelDirError(f"{path}: format {story.get('format')!r}; this version reads format {FORMAT}")
     return story
+
+
+def bytes_on_disk(path: Path) -> int | None:
+    """What the files of a model take, its parts' among them, and nothing else in its folder; None where there is none.
+    An ARPA file is all of its model."""
+    if path.is_file():
+        return path.stat().st_size
+    if not is_model(path):
+        return None
+    story = read_story(path)
+    parts = [bytes_on_disk(current(path, "parts") / str(number)) or 0 for number in range(story.get("parts", 0))]
+    files = [current(path, name) for name in (*_hashes(path, story), _STORY)]
+    return sum(parts) + sum(file.stat().st_size for file in files if file.is_file())
 
 
 def save_nplm(model: NPLM, dir: Path | str, tokenizer: str | Tokenizer = "bytes") -> None:
@@ -153,12 +201,10 @@ def save_nplm(model: NPLM, dir: Path | str, tokenizer: str | Tokenizer = "bytes"
 
 def load_nplm(dir: Path | str) -> NPLM:
     """The network of a model directory (its tokenizer, if any, is left alone)."""
-    from neuralgram.neural.nplm import NPLM
-
     model = load(dir).model
-    if not isinstance(model, NPLM):
+    if model.kind != "nplm":
         raise ModelDirError(f"{dir}: holds a {type(model).__name__}; expected a network (tl_arch 'nplm')")
-    return model
+    return cast("NPLM", model)
 
 
 def check_vocabulary(vocab_size: int, tokenizer: Tokenizer, boundary: str) -> None:
@@ -170,65 +216,78 @@ def check_vocabulary(vocab_size: int, tokenizer: Tokenizer, boundary: str) -> No
         )
 
 
-def _tensors(state: State, metadata: dict[str, str]) -> bytes:
-    """The tensors as a safetensors file. The library writes metadata in no fixed order: the header is sorted here, so
-    that equal tensors make equal files."""
-    from safetensors.numpy import save as encode
+def _names(folder: Path) -> set[str]:
+    """What in `folder` belongs to the model that is there; nothing where there is none that can be read."""
+    try:
+        story = read_story(folder)
+    except ModelDirError:
+        return set()
+    return {*_hashes(folder, story), _STORY, "parts"} if story else set()
 
-    data = encode({name: np.ascontiguousarray(array) for name, array in state.items()}, metadata=metadata)
-    size = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:size])
-    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
-    ordered = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode().ljust(size - 8)
-    return bytes(data[:8] + ordered + data[size:])
+
+def _hashes(folder: Path, story: Mapping[str, Any]) -> dict[str, str]:
+    """The files of a model beside neuralgram.json, and what their SHA-256 is to be; "" where nobody said."""
+    if story.get("files"):
+        return dict(story["files"])
+    found = ["config.json", "model.safetensors"]
+    if not story and (folder / "tokenizer.json").exists():
+        found.append("tokenizer.json")
+    return dict.fromkeys(found, "")
 
 
 def _read_files(folder: Path, story: dict[str, Any]) -> dict[str, bytes]:
     """The files' bytes. Another architecture is named as such, before anything is said of hashes."""
-    config = folder / "config.json"
-    arch = _parse(config.read_bytes(), config).get("tl_arch") if config.is_file() else story.get("kind")
+    config = current(folder, "config.json")
+    arch = read_json(config.read_bytes(), config).get("tl_arch") if config.is_file() else story.get("kind")
     if arch not in KINDS:
         raise ModelDirError(f"{folder}: tl_arch {arch!r}; expected one of {', '.join(KINDS)}")
-    hashes: dict[str, str] = story.get("files") or dict.fromkeys(["config.json", "model.safetensors"], "")
-    if not story and (folder / "tokenizer.json").exists():
-        hashes["tokenizer.json"] = ""
     files = {}
-    for name, expected in hashes.items():
-        path = folder / name
+    for name, expected in _hashes(folder, story).items():
+        path = current(folder, name)
         if not path.is_file():
             raise ModelDirError(f"{folder}: {name} is missing; copy the whole directory, or train again")
         files[name] = path.read_bytes()
-        if expected and sha256(files[name]) != expected:
+        if expected and sha256(files[name]) != expected and not _says_the_same(path, files[name], story):
             raise ModelDirError(f"{path}: altered or truncated since it was saved (its SHA-256 differs)")
     return files
 
 
-def _read_tensors(data: bytes, path: Path) -> State:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load as decode
+def _says_the_same(path: Path, data: bytes, story: Mapping[str, Any]) -> bool:
+    """Whether a JSON file that was written anew says what it said. Of config.json the model knows by itself: where an
+    older version kept no hash of what it said, that is compared when the model is made."""
+    expected = story.get("contents", {}).get(path.name)
+    if expected is None:
+        return path.name == "config.json"
+    read_json(data, path)
+    return bool(content(data) == expected)
 
-    try:
-        return dict(decode(data))
-    except (SafetensorError, ValueError, KeyError, OverflowError) as error:
-        raise ModelDirError(f"{path}: not a whole safetensors file ({error})") from None
+
+def _part_story(number: int) -> str:
+    return f"parts/{number}/{_STORY}"
 
 
 def _build(folder: Path, story: dict[str, Any], state: State) -> LanguageModel:
     kind = story.get("kind")
     if kind not in KINDS:
         raise ModelDirError(f"{folder}: a model of kind {kind!r}; expected one of {', '.join(KINDS)}")
-    module, name = KINDS[kind].split(":")
-    owner = getattr(import_module(module), name)
-    build = getattr(owner, "from_state", owner)
+    owner: type[LanguageModel] = member(KINDS, kind, "kind")
     try:
-        if story.get("parts"):
-            parts = [load(folder / "parts" / str(number)).model for number in range(story["parts"])]
-            model: LanguageModel = build(story["model"], state, parts)
-        else:
-            model = build(story["model"], state)
+        return owner.from_state(story["model"], state, _parts(folder, story))
     except (InputError, KeyError, TypeError, RuntimeError) as error:
         raise ModelDirError(f"{folder}: {_one_line(error)}") from None
-    return model
+
+
+def _parts(folder: Path, story: Mapping[str, Any]) -> list[LanguageModel]:
+    """The models in `parts`, each the one that was saved there."""
+    parts = []
+    for number in range(story.get("parts") or 0):
+        part = current(folder, "parts") / str(number)
+        expected = story.get("contents", {}).get(_part_story(number))
+        saved = load(part)
+        if expected and (not saved.info or content(current(part, _STORY).read_bytes()) != expected):
+            raise ModelDirError(f"{part}: another model than was saved there (its SHA-256 differs); mix again")
+        parts.append(saved.model)
+    return parts
 
 
 def _build_contract(folder: Path, contract: dict[str, Any], state: State) -> LanguageModel:
@@ -249,20 +308,6 @@ def _build_contract(folder: Path, contract: dict[str, Any], state: State) -> Lan
         },
     }
     return _build(folder, story, state)
-
-
-def _json(value: Any) -> bytes:
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-def _parse(data: bytes, path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(data)
-    except ValueError as error:
-        raise ModelDirError(f"{path}: not JSON ({error})") from None
-    if not isinstance(value, dict):
-        raise ModelDirError(f"{path}: expected a JSON object, found {type(value).__name__}")
-    return value
 
 
 def _one_line(error: BaseException) -> str:

@@ -10,10 +10,10 @@ from neuralgram.cli import main
 from neuralgram.evaluation import report
 from neuralgram.evaluation.compare import rank, spread
 from neuralgram.evaluation.evaluate import Evaluation, evaluate
-from neuralgram.evaluation.sizes import size_of
 from neuralgram.evaluation.texts import Ranking, Reading, TextPart, evaluate_texts
 from neuralgram.evaluation.where import Skipped, by_context, by_file, by_frequency, strengths
 from neuralgram.mixture import Mixture, Uniform
+from neuralgram.modeldir import bytes_on_disk
 from neuralgram.ngram import fit
 from neuralgram.text.corpora import build_corpora
 from neuralgram.text.sources import text_document
@@ -101,12 +101,13 @@ def test_tokens_each_predicts_best(corpora):
 def test_sizes(corpora, tmp_path):
     kn = fit("modified-kneser-ney", corpora.train, 2, discounts=[[0.5] * 3] * 2)
     V, pairs = corpora.vocab_size, 4  # a a, a b, b a, a c
-    assert size_of(kn) == (V + pairs, "n-grams", None)
+    held = sum(array.nbytes for array in kn.state().values())
+    assert kn.size() == (V + pairs, "n-grams", held)
     mixed = model_of(Mixture([kn, Uniform(V)], [0.9, 0.1]), corpora)
     mixed.save(tmp_path / "mixed")
-    assert size_of(mixed.model, tmp_path / "mixed")[:2] == (V + pairs, "n-grams")
+    assert mixed.model.size() == (V + pairs, "n-grams", held + 16)  # and two weights
     files = [f for f in (tmp_path / "mixed").rglob("*") if f.is_file()]
-    assert size_of(mixed.model, tmp_path / "mixed").bytes == sum(f.stat().st_size for f in files)
+    assert bytes_on_disk(tmp_path / "mixed") == sum(f.stat().st_size for f in files)
 
 
 def told(seed, lr=0.1):

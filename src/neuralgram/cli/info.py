@@ -27,13 +27,12 @@ def command(model: Path, text: str | None, field: str | None, encoding: str, err
     With TEXT, the health of a network on it: saturated and dead units, first loss against log V, norms, the ratio of
     updates to weights, the rank of its log-probabilities against its bound.
     """
-    from neuralgram.evaluation.sizes import size_of
     from neuralgram.modeldir import load
 
     saved = load(model)
     story = saved.info
     state: dict[str, Any] = saved.model.state()
-    size = size_of(saved.model)
+    size = saved.model.size()
     shapes = {name: list(array.shape) for name, array in state.items()}
     record = {
         "path": str(model),

@@ -8,9 +8,9 @@ from typing import Any
 
 from neuralgram.evaluation.compare import Difference, Ranked
 from neuralgram.evaluation.evaluate import Evaluation
-from neuralgram.evaluation.sizes import size_of
 from neuralgram.evaluation.texts import Ranking
 from neuralgram.evaluation.where import Breakdown, Skipped, Strength, by_context, by_file, by_frequency, strengths
+from neuralgram.modeldir import bytes_on_disk
 from neuralgram.numbers import figure
 
 APART = "Models over different tokenizers or boundaries score different tokens: they are not ranked against each other."
@@ -33,8 +33,7 @@ def breakdowns(ranking: Ranking) -> list[Breakdown | Skipped]:
 def record(row: Ranked) -> dict[str, Any]:
     """One row as JSON values."""
     found = row.evaluation.to_json()
-    size = size_of(row.evaluation.model.model, row.evaluation.model.path)
-    found["size"] = size._asdict()
+    found["size"] = {**row.evaluation.model.model.size()._asdict(), "bytes": _on_disk(row)}
     found["difference"] = None
     if row.difference is not None:
         found["difference"] = {**row.difference._asdict(), "first_is_better": row.better}
@@ -56,7 +55,7 @@ def to_json(ranking: Ranking) -> dict[str, Any]:
 
 def cells(row: Ranked) -> list[str]:
     """The figures of one row, in the order of `HEADERS`."""
-    e, size = row.evaluation, size_of(row.evaluation.model.model, row.evaluation.model.path)
+    e, size, stored = row.evaluation, row.evaluation.model.model.size(), _on_disk(row)
     speed = e.tokens / e.seconds if e.seconds > 0 else None
     return [
         figure(e.perplexity) + (f" ± {figure(row.seeds.sd_perplexity, 2)}" if row.seeds else ""),
@@ -65,9 +64,14 @@ def cells(row: Ranked) -> list[str]:
         shown(row.difference, row.better),
         figure(e.bits_per_byte),
         f"{figure(size.numbers, 9)} {size.unit}",
-        "–" if size.bytes is None else f"{figure(size.bytes / 1e6, 3)} MB",
+        "–" if stored is None else f"{figure(stored / 1e6, 3)} MB",
         figure(speed, 3),
     ]
+
+
+def _on_disk(row: Ranked) -> int | None:
+    path = row.evaluation.model.path
+    return None if path is None else bytes_on_disk(path)
 
 
 def heading(e: Evaluation) -> str:

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from neuralgram import families
 from neuralgram.errors import InputError
-from neuralgram.lm import LanguageModel, State
+from neuralgram.lm import LanguageModel, Size, State
 from neuralgram.neural.config import NPLMConfig
 from neuralgram.neural.heads.base import Head, HeadInputs
 from neuralgram.neural.initial import small, uniform
@@ -69,6 +69,7 @@ class NPLM(nn.Module, LanguageModel):
     """
 
     kind: ClassVar[str] = "nplm"
+    form: ClassVar[str] = "tinyllm"
 
     def __init__(  # noqa: PLR0917  # the contract's signature
         self,
@@ -238,6 +239,11 @@ class NPLM(nn.Module, LanguageModel):
     def state(self) -> State:
         """The weights as NumPy arrays, by state-dict key and in its order."""
         return {name: _numpy(tensor) for name, tensor in self.state_dict().items()}
+
+    def size(self) -> Size:
+        """The free parameters; tables that a head makes of counts are none."""
+        free = sum(p.numel() for p in self.parameters())
+        return Size(free, "parameters", sum(a.numel() * a.element_size() for a in self.state_dict().values()))
 
     @classmethod
     def from_state(cls, config: Mapping[str, Any], state: State, parts: Sequence[LanguageModel] = ()) -> Self:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.families import ESTIMATORS, member
-from neuralgram.lm import LanguageModel
+from neuralgram.lm import LanguageModel, Size
 from neuralgram.ngram.counts_on_disk import LEAST
 from neuralgram.ngram.trie import require_order
 from neuralgram.settings import check, read, setting
@@ -92,6 +92,13 @@ class NgramModel(LanguageModel):
             raise ModelDirError(str(error)) from None
         found: Self = made.restored(dict(config), state)
         return found
+
+    def size(self) -> Size:
+        """The n-grams of all orders that are listed; of a class model those of classes."""
+        state = self.state()
+        first = len(state["log_p.1"]) if "log_p.1" in state else self.vocab_size
+        listed = sum(len(array) for name, array in state.items() if name.startswith("keys."))
+        return Size(first + listed, "n-grams", sum(array.nbytes for array in state.values()))
 
     def chosen(self, **options: Any) -> Config:
         """`config()` of this model, given the options only it has."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,8 +48,6 @@ def mix_models(given: Mapping[str, Any]) -> dict[str, Any]:
     parts += [_floor(name, models[0]) for name in floors]
     valid = _text(models[0], given, "valid", given.get("part"))
     mixture = _mixed(parts, valid, models[0], given)
-    if out.exists():
-        shutil.rmtree(out / "parts", ignore_errors=True)
     mixed = _with_story(mixture, models, given)
     mixed.path = out
     mixed.save(out)
