@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -42,7 +44,8 @@ def main(folder: Path) -> None:
 def draw(page: Any, url: str, to: Path) -> None:
     """Open a state and keep its picture."""
     page.goto(url)
-    page.locator("#train-loss").wait_for(timeout=120_000)
+    step = f"{int(parse_qs(urlsplit(url).query).get('step', ['0'])[0]):,}"
+    page.locator("#step", has_text=re.compile(f"^{step}$")).wait_for(timeout=120_000)
     page.wait_for_timeout(1500)
     _keep(page, to)
 

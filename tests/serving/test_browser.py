@@ -116,6 +116,23 @@ def test_a_state_is_restored_from_its_address_and_two_visitors_do_not_share_a_ru
     other.get_by_role("button", name="Pause").click()
 
 
+def test_a_replay_is_seen_and_stopped_and_a_reload_while_playing_goes_on_from_there(visit: Visit, explorer: str):
+    page = visit(f"{explorer}?step=20000&d_hidden=64")
+    page.locator(".state").get_by_text("on the way to 20,000 again").wait_for()
+    assert "step=20000" in page.url  # a reload would begin again, and not forget
+    page.get_by_role("button", name="Pause").click()
+    page.locator(".state").get_by_text("on the way").wait_for(state="detached")
+    page.get_by_role("button", name="Rewind").click()
+    ready(page)
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_url(re.compile("step=[1-9]"))
+    step = int(re.findall(r"step=(\d+)", page.url)[0])
+    page.reload()
+    page.wait_for_function(
+        "least => Number(document.getElementById('step')?.innerText.replace(',', '')) >= least", arg=step
+    )
+
+
 def test_divergence_is_explained_with_one_click_back(visit: Visit, explorer: str):
     page = visit(explorer)
     ready(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from dataclasses import replace
 
@@ -12,10 +13,12 @@ import pytest
 from neuralgram.errors import InputError
 from neuralgram.neural.nplm import NPLM
 from neuralgram.rng import generator
+from neuralgram.serving.explorer.address import Address
 from neuralgram.serving.explorer.run import Run, due
-from neuralgram.serving.explorer.session import FIVE, TRAINING, Session, Worker
+from neuralgram.serving.explorer.session import FIVE, TRAINING, Session
 from neuralgram.serving.explorer.settings import DEFAULTS, NUMBERS, Change, Limits, Settings, changed
 from neuralgram.serving.explorer.texts import prepare
+from neuralgram.serving.explorer.worker import Worker
 from neuralgram.training.simple import train_nplm
 
 LIMITS = Limits()
@@ -138,7 +141,7 @@ def test_a_lost_connection_holds_the_work_until_it_is_back():
     session.start()
     session.resume()
     assert not session.playing  # nothing was held
-    session.worker.play()
+    session.play()
     wait(lambda: session.run.step > 5)
     assert not session.away
     session.hold()
@@ -147,6 +150,14 @@ def test_a_lost_connection_holds_the_work_until_it_is_back():
     session.resume()
     assert not session.away
     assert session.playing
+    session.pause()
+    step = session.run.step
+    session.hold()
+    session.play(3)  # asked for while the connection is gone: it waits as well
+    time.sleep(0.05)
+    assert session.run.step == step
+    session.resume()
+    wait(lambda: session.run.step == step + 3)
     session.hold()
     session.take(SMALL)
     session.resume()
@@ -225,6 +236,63 @@ def test_a_network_too_large_for_the_page_is_refused():
         Run(prepare(SMALL, "", LIMITS), SMALL, Limits(parameters=400))
 
 
+def test_the_seconds_are_those_of_a_visitor_and_not_of_a_run():
+    session = Session(Limits(seconds=0.2))
+    session.take(SMALL).run_to(10_000)
+    steps = session.run.step
+    assert 0 < steps < 10_000
+    assert session.meter.over
+    session.rewind()
+    session.take(replace(SMALL, seed=1))  # neither gives them back
+    session.play(5)
+    wait(lambda: not session.playing)
+    assert session.run.step == 0
+    assert "neither a rewind nor another network gives them back" in session.worker.stopped_because
+    assert not Session(Limits(seconds=0.2)).meter.over
+    session.close()
+
+
+def test_two_who_step_one_session_at_once_make_every_step_once():
+    session, started = Session(), threading.Barrier(2)
+    session.read(SMALL)
+    runs = []
+
+    def visitor() -> None:
+        started.wait()
+        runs.append(session.start())
+        for _ in range(20):
+            session.play(3)
+
+    both = [threading.Thread(target=visitor) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    wait(lambda: not session.playing)
+    assert runs[0] is runs[1] is session.run  # one network, though both asked for it
+    assert session.run.step == 2 * 20 * 3
+    alone = run_of()
+    alone.run_to(120)
+    assert weights(session.run) == weights(alone)
+    assert session.run.points == alone.points
+    session.close()
+
+
+def test_steps_asked_for_while_a_run_is_made_again_come_after_it():
+    first = run_of()
+    first.run_to(20)
+    first.retune(0.05, 0.0)
+    first.run_to(90)
+    session = Session()
+    session.restore(Address("train", SMALL, 80, tuple(first.changes)))
+    assert session.replaying == 80 or session.run.step == 80
+    session.play(10)
+    wait(lambda: not session.playing)
+    assert session.run.step == 90
+    assert weights(session.run) == weights(first)
+    session.close()
+
+
 def test_a_session_is_restored_by_replay():
     first = Session()
     first.read(replace(SMALL, seed=3))
@@ -233,6 +301,7 @@ def test_a_session_is_restored_by_replay():
     first.run.run_to(31)
     second = Session()
     second.restore(first.address("train", {}))
+    wait(lambda: not second.playing)
     assert second.run.step == 31
     assert weights(second.run) == weights(first.run)
 

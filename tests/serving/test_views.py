@@ -17,7 +17,7 @@ from neuralgram.ngram.add_k import AddK
 from neuralgram.sampling import Sampling
 from neuralgram.serving.explorer.animals import Animals, alike, along, row_gradients, steps, windows_with
 from neuralgram.serving.explorer.reading import LONGEST, candidates, read
-from neuralgram.serving.explorer.run import Decay, Run
+from neuralgram.serving.explorer.run import Meter, Run
 from neuralgram.serving.explorer.session import Session
 from neuralgram.serving.explorer.settings import DEFAULTS, Limits
 from neuralgram.serving.explorer.snapshot import Snapshot, five_words
@@ -166,13 +166,19 @@ def test_a_network_whose_numbers_are_none_any_more_is_not_read(animals: Session)
 
 
 def test_the_weight_decay_experiment_starts_from_one_network():
-    made = Decay(Limits())
+    Decay = pytest.importorskip("neuralgram.serving.explorer.views.experiment").Decay
+    meter = Meter(Limits(seconds=5.0))
+    made = Decay(meter.limits, meter)
     assert made.with_decay.points == made.without.points
     made.advance()
     assert made.step == 20
     outcomes = made.outcomes()
     assert len(outcomes) == 3
     assert not outcomes[0].holds  # after 20 updates nothing has been learned yet
+    assert 0 < meter.seconds < 5.0
+    meter.seconds += 5.0  # the visitor's own
+    made.advance()
+    assert (made.step, made.done) == (20, True)
 
 
 def test_add_k_is_the_best_of_its_family_on_the_held_out_part():

@@ -1,22 +1,19 @@
-"""One training run that can be played, rewound, changed and made again: the same settings give the same numbers.
-
-And the weight-decay experiment: one story, one network, trained with and without decay, beside the best n-gram.
-"""
+"""One training run that can be played, rewound, changed and made again: the same settings give the same numbers."""
 
 from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from neuralgram.errors import DivergedError, InputError
-from neuralgram.lm import perplexity
-from neuralgram.serving.explorer.settings import DEFAULTS, Change, Limits, Settings
+from neuralgram.serving.explorer.settings import Change, Limits, Settings
 from neuralgram.serving.explorer.snapshot import Snapshot, snapshot_of
-from neuralgram.serving.explorer.texts import Ready, prepare
+from neuralgram.serving.explorer.texts import Ready
 
 if TYPE_CHECKING:
     from neuralgram.neural.nplm import NPLM
@@ -55,6 +52,30 @@ class Divergence(NamedTuple):
         )
 
 
+class Meter:
+    """The seconds one visitor has trained, over all of their runs: `over` once they are all that `limits` allow."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.seconds = 0.0
+        self._lock = threading.Lock()
+
+    @property
+    def over(self) -> bool:
+        """Whether no more may be trained."""
+        return self.seconds >= self.limits.seconds
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count the time of what is done within."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.seconds += time.perf_counter() - started
+
+
 class _Good(NamedTuple):
     step: int
     tensors: dict[str, Any]
@@ -69,22 +90,23 @@ def due(step: int) -> bool:
 class Run:
     """A run over `ready` text as `settings` say. All methods may be called from any thread.
 
+    meter       of the seconds its visitor has trained: where they are over, no update is made
     points      the curves so far
     kept        the weights at every point, of a network small enough
     changes     the rates changed on the way
+    pending     those still to come, of a run that is made again
     diverged    set where the run lost itself; `back` returns to the last good step
-    seconds     spent training
     cancelled   set where nobody waits for it any more
     """
 
-    def __init__(self, ready: Ready, settings: Settings, limits: Limits) -> None:
+    def __init__(self, ready: Ready, settings: Settings, limits: Limits, meter: Meter | None = None) -> None:
         from neuralgram.neural.reference import nplm_params
 
         s = settings
         limits.check_size(ready.vocab_size, nplm_params(ready.vocab_size, s.d_emb, s.context + 1, s.d_hidden, s.direct))
         self.ready, self.settings, self.limits = ready, settings, limits
+        self.meter = meter or Meter(limits)
         self.lock = threading.RLock()
-        self.seconds = 0.0
         self.cancelled = False
         windows = ready.train.windows(s.context)
         if len(windows) < s.batch_size:
@@ -114,6 +136,7 @@ class Run:
         self.points: list[Point] = []
         self.kept: list[Snapshot] = []
         self.changes: list[Change] = []
+        self.pending: tuple[Change, ...] = ()
         self.diverged: Divergence | None = None
         self._good = _Good(0, {})
         self._record()
@@ -168,32 +191,49 @@ class Run:
 
     # ---- what it does ----
 
+    def can_reach(self, step: int) -> bool:
+        """Whether another update leads towards `step`: nothing is lost, over, or given up."""
+        stopped = self.diverged is not None or self.cancelled or self.meter.over
+        return not stopped and self.step < min(step, self.limits.steps)
+
     def advance(self, until: int) -> None:
-        """Make updates until `until` of them are made or the next point of the curves is reached."""
+        """Make updates until `until` of them are made, the next point of the curves or a pending change is reached."""
         with self.lock:
-            stop = min(until, self.limits.steps)
-            if self.diverged is not None or self.step >= stop:
+            self._change()
+            if not self.can_reach(until):
                 return
-            started = time.perf_counter()
-            try:
-                for done in self.trainer.run(stop):
-                    if due(done.step):
-                        break
-            except DivergedError:
-                self._lose(float("nan"))
-            if self.diverged is None and due(self.step):
-                self._record()
-            self.seconds += time.perf_counter() - started
+            stop = min(until, self.limits.steps, *(change.step for change in self.pending))
+            with self.meter.running():
+                self._update(stop)
+            self._change()
+
+    def _update(self, stop: int) -> None:
+        try:
+            for done in self.trainer.run(stop):
+                if due(done.step):
+                    break
+        except DivergedError:
+            self._lose(float("nan"))
+        if self.diverged is None and due(self.step):
+            self._record()
+
+    def _change(self) -> None:
+        """The pending changes of this very step."""
+        while self.pending and self.pending[0].step <= self.step and self.diverged is None:
+            change, *rest = self.pending
+            self._retune(change.lr, change.weight_decay)
+            self.pending = tuple(rest)
+
+    def plan(self, changes: tuple[Change, ...]) -> None:
+        """Change the rates where `changes` say, as the run comes there."""
+        with self.lock:
+            self.pending = changes
+            self._change()
 
     def run_to(self, step: int, changes: tuple[Change, ...] = ()) -> None:
-        """Replay from where it is to `step`, changing rates where `changes` say; ends early where it is `cancelled`."""
-        for change in changes:
-            self._reach(change.step)
-            self.retune(change.lr, change.weight_decay)
-        self._reach(step)
-
-    def _reach(self, step: int) -> None:
-        while self.step < min(step, self.limits.steps) and self.diverged is None and not self.cancelled:
+        """Go on to `step`, changing rates where `changes` say; ends early where it cannot get there."""
+        self.plan(changes)
+        while self.can_reach(step):
             self.advance(step)
 
     def rewind(self) -> None:
@@ -202,10 +242,13 @@ class Run:
             self._start()
 
     def retune(self, lr: float, weight_decay: float) -> None:
-        """Go on with other rates; nothing else changes."""
+        """Go on with other rates, instead of any that are pending; nothing else changes."""
         with self.lock:
-            if (lr, weight_decay) == (self.lr, self.weight_decay):
-                return
+            self.pending = ()
+            self._retune(lr, weight_decay)
+
+    def _retune(self, lr: float, weight_decay: float) -> None:
+        if (lr, weight_decay) != (self.lr, self.weight_decay):
             self._resume(self.trainer.state(), self.step, lr, weight_decay)
 
     def back(self) -> None:
@@ -217,7 +260,7 @@ class Run:
             self.points = [point for point in self.points if point.step <= good.step]
             self.kept = [shot for shot in self.kept if shot.step <= good.step]
             self.changes = [change for change in self.changes if change.step < good.step]
-            self.diverged = None
+            self.diverged, self.pending = None, ()
             self._resume(good.tensors, good.step, lost.lr / 10, self.weight_decay)
 
     def _resume(self, tensors: dict[str, Any], step: int, lr: float, weight_decay: float) -> None:
@@ -250,72 +293,6 @@ def _spread(windows: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     return contexts, targets
 
 
-STEPS = 1_500  # updates of the weight-decay experiment
-_TURN = 20  # of them at once
-
-
-class Outcome(NamedTuple):
-    """One of the three things to see: what is claimed, whether it is so here, and the figures."""
-
-    claim: str
-    holds: bool
-    figures: str
-
-
-class Decay:
-    """Two runs on the story that differ in the weight decay alone. `advance` makes some updates of both."""
-
-    def __init__(self, limits: Limits) -> None:
-        settings = DEFAULTS["story"]
-        self.ready: Ready = prepare(settings, "", limits)
-        self.weight_decay = settings.weight_decay
-        self.with_decay = Run(self.ready, settings, limits)
-        self.without = Run(self.ready, replace(settings, weight_decay=0.0), limits)
-
-    @property
-    def step(self) -> int:
-        """Updates both have made."""
-        return min(self.with_decay.step, self.without.step)
-
-    @property
-    def done(self) -> bool:
-        """Whether both have made all of their updates."""
-        return self.step >= STEPS
-
-    def advance(self) -> None:
-        """A few updates of each."""
-        until = min(self.step + _TURN, STEPS)
-        for run in (self.with_decay, self.without):
-            while run.step < until and run.diverged is None:
-                run.advance(until)
-
-    def outcomes(self) -> list[Outcome]:
-        """The three outcomes, from the numbers so far."""
-        with_decay, without, count = self.with_decay.points, self.without.points, self.ready.add_k_loss
-        lowest = min(without, key=lambda point: point.valid)
-        return [
-            Outcome(
-                f"With weight decay {self.weight_decay:g} the network ends below the best add-k n-gram.",
-                with_decay[-1].valid < count,
-                f"held-out perplexity {_p(with_decay[-1].valid)}; add-k, tuned over n and k: {_p(count)}",
-            ),
-            Outcome(
-                "Without it the held-out curve turns upward: the network learns the story by heart.",
-                without[-1].valid > lowest.valid + 0.1 and lowest.step < without[-1].step,
-                f"lowest, {_p(lowest.valid)}, after {lowest.step} steps; {_p(without[-1].valid)} now",
-            ),
-            Outcome(
-                "Training loss says the opposite: without decay it is the lower one all along.",
-                without[-1].train < with_decay[-1].train,
-                f"training perplexity {_p(without[-1].train)} without decay, {_p(with_decay[-1].train)} with it",
-            ),
-        ]
-
-
 def curve(points: list[Point], part: str) -> list[tuple[float, float]]:
     """(step, nats) of the `train` or `valid` curve."""
     return [(point.step, getattr(point, part)) for point in list(points)]
-
-
-def _p(nats: float) -> str:
-    return f"{perplexity(nats, 1):.2f}"

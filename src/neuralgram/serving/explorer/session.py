@@ -1,128 +1,19 @@
-"""One visitor: what they chose, their run, the thread that drives it, the models they see. No browser is known here."""
+"""One visitor: what they chose, their run, and the models they can look at. Nothing here knows of a browser."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping
 from typing import cast
 
 from neuralgram.errors import InputError
 from neuralgram.serving.explorer.address import Address
-from neuralgram.serving.explorer.run import Run
+from neuralgram.serving.explorer.run import Meter, Run
 from neuralgram.serving.explorer.settings import DEFAULTS, Limits, Settings
 from neuralgram.serving.explorer.snapshot import Snapshot, five_words
 from neuralgram.serving.explorer.texts import Ready, prepare
+from neuralgram.serving.explorer.worker import Worker
 from neuralgram.textmodel import TextModel
-
-_TURN = 0.015  # seconds of training before others get theirs
-_SEATS = threading.BoundedSemaphore(2)  # runs that train at one time, however many visitors there are
-
-
-class Worker:
-    """The thread that plays one run, in short turns, so that every visitor's page stays alive.
-
-    `pace` is updates a second, or None for all the machine gives.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.pace: float | None = None
-        self.stopped_because = ""
-        self._target: int | None = None
-        self._wake = threading.Condition()
-        self._closed = False
-        self._thread: threading.Thread | None = None
-
-    @property
-    def playing(self) -> bool:
-        """Whether updates are being made, or are about to be."""
-        return self._target is not None
-
-    @property
-    def target(self) -> int | None:
-        """The step it plays to."""
-        return self._target
-
-    def play(self, until: int | None = None) -> None:
-        """Play until step `until`, or until it is paused or a limit is reached."""
-        with self._wake:
-            if self._closed:
-                return
-            self.stopped_because = ""
-            self._target = self.run.limits.steps if until is None else until
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._loop, name="explorer run", daemon=True)
-                self._thread.start()
-            self._wake.notify_all()
-
-    def halt(self) -> None:
-        """Stop after the update under way, without waiting for it."""
-        with self._wake:
-            self._target = None
-
-    def pause(self) -> None:
-        """Stop after the update under way; returns when no more will be made."""
-        self.halt()
-        with self.run.lock:
-            pass  # a turn under way holds the lock
-
-    def close(self) -> None:
-        """Stop for good: the tab was closed."""
-        with self._wake:
-            self._closed, self._target = True, None
-            self._wake.notify_all()
-
-    def _loop(self) -> None:
-        while True:
-            with self._wake:
-                while self._target is None and not self._closed:
-                    self._wake.wait()
-                if self._closed:
-                    return
-            started = time.perf_counter()
-            with _SEATS:
-                made = self._turn()
-            self._settle()
-            rest = 0.0005 if self.pace is None else made / self.pace - (time.perf_counter() - started)
-            self._rest(max(0.0005, rest))
-
-    def _turn(self) -> int:
-        """Some updates; how many."""
-        run = self.run
-        with run.lock:
-            before, started = run.step, time.perf_counter()
-            most = run.limits.steps if self.pace is None else before + max(1, round(self.pace * _TURN))
-            while time.perf_counter() - started < _TURN:
-                target = self._target
-                if target is None or run.step >= min(target, most) or run.diverged is not None:
-                    break
-                run.advance(min(target, most, run.step + 16))
-            return run.step - before
-
-    def _settle(self) -> None:
-        """Stop where there is nothing left to do, and say why."""
-        run, target = self.run, self._target
-        if target is None:
-            return
-        reason = ""
-        if run.step >= run.limits.steps:
-            reason = f"{run.limits.steps:,} steps are the most a run on this page makes"
-        elif run.seconds >= run.limits.seconds:
-            reason = (
-                f"{run.limits.seconds:,.0f} seconds are the most a visitor may train; rewind does not give them back"
-            )
-        if run.diverged is not None or reason or run.step >= target:
-            with self._wake:
-                if self._target == target:  # nobody asked for more meanwhile
-                    self._target, self.stopped_because = None, reason
-
-    def _rest(self, seconds: float) -> None:
-        """Wait, but no longer than until it is closed or paused."""
-        with self._wake:
-            if not self._closed and self._target is not None:
-                self._wake.wait(min(seconds, 2.0))
-
 
 TRAINING = "in training"
 FIVE = "five words"
@@ -130,10 +21,14 @@ COUNTING = "n-gram of this text"
 
 
 class Session:
-    """One visitor's state. `models` are those the page was opened with, by name; more may appear."""
+    """One visitor's state. `models` are those the page was opened with, by name; more may appear.
+
+    Whatever changes the run does so alone: of two who ask at once one waits for the other.
+    """
 
     def __init__(self, limits: Limits | None = None, models: Mapping[str, TextModel] | None = None) -> None:
         self.limits = limits or Limits()
+        self.meter = Meter(self.limits)
         self.models: Mapping[str, TextModel] = {} if models is None else models
         self.settings = DEFAULTS["animals"]
         self.own_text = ""
@@ -142,10 +37,10 @@ class Session:
         self.worker: Worker | None = None
         self.closed = False
         self.away = False  # the connection is gone, perhaps for good
+        self._alone = threading.RLock()
         self._five = five_words()
         self._shot: Snapshot | None = None
         self._pace: float | None = None
-        self._held: tuple[Worker, int | None] | None = None
 
     # ---- the run ----
 
@@ -154,40 +49,83 @@ class Session:
 
         Raises `InputError` and leaves everything as it was where something is wrong.
         """
-        text = self.own_text if own_text is None else own_text
-        ready = prepare(settings, text, self.limits)
-        self._end()
-        self.settings, self.own_text, self.ready = settings, text, ready
-        return ready
+        with self._alone:
+            text = self.own_text if own_text is None else own_text
+            ready = prepare(settings, text, self.limits)
+            self._end()
+            self.settings, self.own_text, self.ready = settings, text, ready
+            return ready
 
     def start(self) -> Run:
         """The run of these settings, at its start; it is made if it is not there yet."""
-        if self.run is None:
-            ready = self.ready or self.read(self.settings)
-            self._keep(Run(ready, self.settings, self.limits))
-        return cast(Run, self.run)
+        with self._alone:
+            if self.run is None:
+                ready = self.ready or self.read(self.settings)
+                self._keep(Run(ready, self.settings, self.limits, self.meter))
+            return cast(Run, self.run)
 
     def take(self, settings: Settings, own_text: str | None = None) -> Run:
         """Both: read the text and make its network. Where something is wrong the run so far goes on."""
-        text = self.own_text if own_text is None else own_text
-        ready = prepare(settings, text, self.limits)
-        run = Run(ready, settings, self.limits)
-        self._end()
-        self.settings, self.own_text, self.ready = settings, text, ready
-        self._keep(run)
-        return run
+        with self._alone:
+            text = self.own_text if own_text is None else own_text
+            ready = prepare(settings, text, self.limits)
+            run = Run(ready, settings, self.limits, self.meter)
+            self._end()
+            self.settings, self.own_text, self.ready = settings, text, ready
+            self._keep(run)
+            return run
 
     def _keep(self, run: Run) -> None:
         self.run, self.worker = run, Worker(run)
         self.worker.pace = self._pace
+        self.worker.hold(self.away)
         if self.closed:
             self.worker.close()
 
+    def play(self, count: int | None = None) -> None:
+        """Make `count` updates more, or go on until it is paused."""
+        with self._alone:
+            self.start()
+            worker = cast(Worker, self.worker)
+            worker.play() if count is None else worker.more(count)
+
+    def pause(self) -> None:
+        """Stop; returns when no more updates will be made."""
+        with self._alone:
+            if self.worker is not None:
+                self.worker.pause()
+
     def restore(self, address: Address) -> None:
-        """What an address holds, replayed to its step."""
-        self.read(address.settings)
-        if address.step or address.changes:
-            self.start().run_to(address.step, address.changes)
+        """What an address holds, its run played to its step again; a run that was asked for meanwhile goes on."""
+        with self._alone:
+            if self.settings != address.settings:
+                if self.run is not None:
+                    return
+                self.read(address.settings)
+            run = self.start()
+            run.plan(address.changes)
+            if run.step < address.step and not self.playing and self.worker is not None:
+                self.worker.play(address.step, again=True)
+
+    def retune(self, lr: float, weight_decay: float) -> None:
+        """Go on with other rates."""
+        with self._alone:
+            if self.run is not None:
+                self.run.retune(lr, weight_decay)
+
+    def back(self) -> None:
+        """From a divergence to the last good step."""
+        with self._alone:
+            if self.run is not None:
+                self.run.back()
+
+    def rewind(self) -> None:
+        """Stop, and back to the same start."""
+        with self._alone:
+            if self.worker is not None and self.run is not None:
+                self.worker.pause()
+                self.run.rewind()
+                self._shot = None
 
     def address(self, view: str, looks: Mapping[str, str]) -> Address:
         """This state as an address."""
@@ -203,6 +141,12 @@ class Session:
         return self.worker is not None and self.worker.playing
 
     @property
+    def replaying(self) -> int | None:
+        """The step that is being reached again, if one is."""
+        worker = self.worker
+        return worker.target if worker is not None and worker.again else None
+
+    @property
     def pace(self) -> float | None:
         """Updates a second while playing; None: as fast as it goes."""
         return self._pace
@@ -213,26 +157,19 @@ class Session:
         if self.worker is not None:
             self.worker.pace = value
 
-    def rewind(self) -> None:
-        """Stop, and back to the same start."""
-        if self.worker is not None and self.run is not None:
-            self.worker.pause()
-            self.run.rewind()
-            self._shot = None
+    # ---- the visitor comes and goes: never waits ----
 
     def hold(self) -> None:
         """The connection is gone, perhaps with the tab: no work is done until it is back."""
         self.away = True
-        if self.worker is not None and self.worker.playing:
-            self._held = (self.worker, self.worker.target)
-            self.worker.halt()
+        if self.worker is not None:
+            self.worker.hold(True)
 
     def resume(self) -> None:
         """The connection is back: what was held goes on."""
         self.away = False
-        held, self._held = self._held, None
-        if held is not None and held[0] is self.worker:
-            self.worker.play(held[1])
+        if self.worker is not None:
+            self.worker.hold(False)
 
     def close(self) -> None:
         """The tab is gone: its work stops."""

@@ -191,7 +191,7 @@ class Limits:
     vocabulary   V
     parameters   of the network
     steps        updates of one run, and so of a replay
-    seconds      of training in all
+    seconds      of training in all, over every run and experiment of a session
     sessions     visitors at once, over all of whom the machine is shared
     """
 
@@ -201,6 +201,14 @@ class Limits:
     steps: int = 20_000
     seconds: float = 1_800.0
     sessions: int = 64
+
+    @property
+    def spent(self) -> str:
+        """What is said where the seconds are used up."""
+        return (
+            f"{self.seconds:,.0f} seconds are the most a visitor may train; "
+            "neither a rewind nor another network gives them back"
+        )
 
     def check_text(self, text: str) -> None:
         """Refuse a text that is empty, too short or too long."""

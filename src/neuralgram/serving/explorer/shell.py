@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,6 +24,7 @@ from neuralgram.serving.explorer.widgets import notice
 
 PACES = {"1 a second": 1.0, "10 a second": 10.0, "100 a second": 100.0, "full speed": None}
 _TICK = 0.2  # seconds between two looks at a run: five a second
+_WRITE = 1.0  # seconds between two addresses of a run that goes on: a reload goes on from the last
 
 
 class View(ABC):
@@ -61,7 +63,8 @@ class Shell:
         self._places: dict[str, ui.column] = {}
         self._seen: tuple[Any, ...] | None = None
         self._lost: Divergence | None = None
-        self._written = ""
+        self._written, self._written_at = "", 0.0
+        self._restored = False  # until then the address is what was asked for
         self._busy = ""
         self._build()
 
@@ -174,6 +177,8 @@ class Shell:
             return
         text = "your own text" if session.settings.own else SAMPLES[session.settings.sample]
         parts = [text, f"step <b id=step>{run.step:,}</b>"]
+        if session.replaying is not None:
+            parts.append(f"on the way to {session.replaying:,} again")
         if run.diverged is not None:
             parts.append("<b>diverged</b>")
         elif run.points:
@@ -196,18 +201,17 @@ class Shell:
             notice(self._alarm, lost.explanation, (back, self._back))
 
     async def _back(self) -> None:
-        if self.session.run is not None:
-            await self.working("going back …", self.session.run.back)
-            self.refresh()
+        await self.working("going back …", self.session.back)
+        self.refresh()
 
     # ---- what the buttons do ----
 
     async def play_or_pause(self) -> None:
         """Play, or pause."""
-        if self.session.playing and self.session.worker is not None:
-            await threads.io_bound(self.session.worker.pause)
-        elif await self.started() and self.session.worker is not None:
-            self.session.worker.play()
+        if self.session.playing:
+            await threads.io_bound(self.session.pause)
+        else:
+            await self._go_on(None)
         self.refresh()
 
     async def steps(self, count: float | None) -> None:
@@ -215,20 +219,19 @@ class Shell:
         if count is None or not 1 <= count <= self.session.limits.steps or count != int(count):
             self.say(f"{count} steps: expected a whole number from 1 to {self.session.limits.steps:,}")
             return
-        if await self.started() and self.session.run is not None and self.session.worker is not None:
-            self.session.worker.play(self.session.run.step + int(count))
+        await self._go_on(int(count))
+
+    async def _go_on(self, count: int | None) -> None:
+        if self.session.run is None:
+            await self.working("making the network …", lambda: self.session.play(count))
+        else:
+            await threads.io_bound(self.session.play, count)
 
     async def rewind(self) -> None:
         """Back to the same start."""
         await self.working("rewinding …", self.session.rewind)
         self.clear()
         self._seen = None
-
-    async def started(self) -> bool:
-        """Make the run ready, in the background; whether it is."""
-        if self.session.run is None:
-            return await self.working("making the network …", self.session.start)
-        return True
 
     async def working(self, what: str, job: Callable[[], Any]) -> bool:
         """Run `job` beside the page's own work, and show its error where it has one; whether it went well."""
@@ -251,9 +254,8 @@ class Shell:
         with suppress(TimeoutError):  # the page first: an answer from it says that it is drawn
             await self._tabs.client.run_javascript("return true", timeout=2.0)
         self.on_shown()
-        label = f"replaying {start.step:,} steps …" if start.step else "making the network …"
-        await self.working(label, lambda: self.session.start().run_to(start.step, start.changes))
-        self._seen = None
+        await self.working("making the network …", lambda: self.session.restore(start))
+        self._restored, self._seen = True, None
 
     # ---- messages, the address, the tour ----
 
@@ -269,9 +271,12 @@ class Shell:
         return addresses.write(self.session.address(self.current, self.looks))
 
     def _write_address(self) -> None:
-        query = self._query() if not self.session.playing else self._written
+        playing, now = self.session.playing, time.monotonic()
+        if not self._restored or self.session.replaying is not None or (playing and now < self._written_at + _WRITE):
+            return
+        query = self._query()
         if query != self._written:
-            self._written = query
+            self._written, self._written_at = query, now
             self._tabs.client.run_javascript(f"explorer.address({json.dumps(query)})")
 
     async def _share(self) -> None:

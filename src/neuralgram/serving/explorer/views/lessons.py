@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from html import escape
 
 import numpy as np
@@ -146,9 +147,11 @@ class Lessons(View):
 
     def _worked_out(self, wanted: Callable[[], bool]) -> Page | str:
         """The page with the changes, or what is wrong with them."""
-        chosen = LESSONS[self._name]
+        chosen, session = LESSONS[self._name], self.shell.session
+        if chosen.seconds > 0 and session.meter.over:
+            return session.limits.spent
         try:
-            with while_wanted(wanted):
+            with while_wanted(wanted), session.meter.running() if chosen.seconds > 0 else nullcontext():
                 values, _ = chosen.changed(list(self._changes.items()))
                 return chosen.run(list(chosen.differences(values).items()))
         except AbandonedError:

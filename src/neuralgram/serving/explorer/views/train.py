@@ -181,7 +181,7 @@ class Controls:
         if run.step == 0:
             await self._take(settings)
         else:
-            await self.shell.working("changing the rates …", lambda: run.retune(settings.lr, settings.weight_decay))
+            await self.shell.working("changing the rates …", lambda: session.retune(settings.lr, settings.weight_decay))
             self.shell.refresh()
 
 
