@@ -27,9 +27,9 @@ from neuralgram.neural.scoring import log_normaliser
 from neuralgram.numbers import spaced
 from neuralgram.rng import generator
 from neuralgram.text.windows import token_frequencies
+from neuralgram.training.batches import Validation
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.loop import Trainer
-from neuralgram.training.validation import Validation
 
 C, M, H, BATCH = 4, 60, 100, 512
 POINTS = 8  # of a curve

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from neuralgram.errors import InputError
-from neuralgram.training.machine import cores
-from neuralgram.training.pipeline import choose_device
+from neuralgram.training.machine import choose_device, cores
 
 _FEATURES = {"avx2": "AVX2", "avx512_f": "AVX-512", "avx512_bf16": "AVX-512 BF16", "amx_bf16": "AMX BF16"}
 

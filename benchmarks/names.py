@@ -29,10 +29,10 @@ from neuralgram.rng import generator
 from neuralgram.text.corpora import Corpora, build_corpora
 from neuralgram.text.samples import tale_text
 from neuralgram.text.sources import Document
-from neuralgram.training.auto import TextFacts, plan
 from neuralgram.training.config import TrainConfig
+from neuralgram.training.fit import fit
+from neuralgram.training.jobs.plan import TextFacts, plan
 from neuralgram.training.loop import Trainer
-from neuralgram.training.run import fit
 
 C, M, H, BATCH = 16, 64, 64, 32
 SPLIT_SEED, HELD_OUT = 3407, 1000  # makemore's

@@ -19,9 +19,9 @@ from neuralgram.rng import generator
 from neuralgram.text.corpora import build_corpora
 from neuralgram.text.samples import tales
 from neuralgram.text.sources import Document
+from neuralgram.training.batches import Validation
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.loop import Trainer
-from neuralgram.training.validation import Validation
 
 C, M, H = 4, 30, 100
 WITHIN = 1.0  # %

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from neuralgram.text.windows import Corpus, windows
     from neuralgram.textmodel import TextModel, load
     from neuralgram.tracing import health, neighbors, trace
-    from neuralgram.training.simple import train_nplm
+    from neuralgram.training.loop import train_nplm
 
 __version__ = "0.1.0"
 
@@ -46,7 +46,7 @@ _HOMES = {
     "tracing": ("health", "neighbors", "trace"),
     "lessons": ("LESSONS", "lesson"),
     "mixture": ("Mixture", "Uniform"),
-    "training.simple": ("train_nplm",),
+    "training.loop": ("train_nplm",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [

@@ -43,8 +43,8 @@ TOKENIZERS = {
     "bpe": "neuralgram.text.tokenizers.bpe:Bpe",
 }
 OPTIMISERS = {
-    "adamw": "neuralgram.training.optimisers:AdamW",
     "sgd": "neuralgram.training.optimisers:SGD",
+    "adamw": "neuralgram.training.optimisers:AdamW",
     "sparse-sgd": "neuralgram.training.optimisers:SparseSGD",
     "adagrad": "neuralgram.training.optimisers:Adagrad",
 }

@@ -130,7 +130,7 @@ PITFALLS: dict[str, Pitfall] = {
             "go on into the next epoch until `steps` updates are made",
             (
                 Edit(
-                    "training/simple.py",
+                    _LOOP,
                     "for done in trainer.run()",
                     "for done in trainer.run(trainer.batches.per_epoch)",
                 ),
@@ -167,7 +167,7 @@ PITFALLS: dict[str, Pitfall] = {
             "the bound on the gradient is not passed on",
             "one bad batch throws a long run off",
             "scale the whole gradient so that its norm is at most `clip`",
-            (Edit("training/simple.py", "clip=clip,", "clip=None,"),),
+            (Edit(_LOOP, "clip=clip,", "clip=None,"),),
         ),
         Pitfall(
             "perplexity-in-nats",

@@ -9,7 +9,7 @@ import pytest
 
 import neuralgram as ng
 from neuralgram.text import corpora
-from neuralgram.training import texts
+from neuralgram.training.jobs import texts
 
 TEXT = "the cat sat on the mat and the dog sat on the log\n" * 40
 

@@ -15,8 +15,8 @@ from neuralgram.neural.nplm import NPLM
 from neuralgram.rng import PCG32
 from neuralgram.text.windows import Corpus
 from neuralgram.training.config import TrainConfig
-from neuralgram.training.run import fit
-from neuralgram.training.simple import train_nplm
+from neuralgram.training.fit import fit
+from neuralgram.training.loop import train_nplm
 
 V, C, B = 13, 2, 9
 COUNTS = np.array([4, 90, 3, 30, 0, 12, 7, 55, 1, 1, 2, 20, 6.0])

@@ -92,7 +92,7 @@ def test_the_log_normaliser_of_a_text():
 def test_nce_learns_to_be_normalised_and_sampled_does_not():
     """With Z near 1, the loss without the sum is near the exact one."""
     from neuralgram.training.config import TrainConfig
-    from neuralgram.training.run import fit
+    from neuralgram.training.fit import fit
 
     ids = np.random.default_rng(3).choice(V, 4000, p=1 / np.arange(1, V + 1) / (1 / np.arange(1, V + 1)).sum())
     spread = {}

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 CODE = """
-from neuralgram.training import driver
-driver.SAVE_SECONDS = 0.0  # a checkpoint after every update
-from neuralgram.recipes.rows import load_recipe
-from neuralgram.recipes import recipes
+from neuralgram.training import run as runs
+runs.SAVE_SECONDS = 0.0  # a checkpoint after every update
+from neuralgram.recipes.run import reproduce
 import sys
 from pathlib import Path
-recipes.reproduce("tales", data=None, out=Path(sys.argv[1]), patterns=["kn4", "nplm"], quick=True)
+reproduce("tales", data=None, out=Path(sys.argv[1]), patterns=["kn4", "nplm"], quick=True)
 """
 
 

@@ -10,8 +10,9 @@ from neuralgram import load
 from neuralgram.cli import main
 from neuralgram.errors import InputError, TextError
 from neuralgram.mixture import Mixture, Uniform
-from neuralgram.recipes import mixtures, models, recipes, run, table1_report, texts
-from neuralgram.recipes.report import Report, fitted_on_valid
+from neuralgram.recipes import models, run, table1_report
+from neuralgram.recipes import work as works
+from neuralgram.recipes.report import Report, fitted_on_valid, write
 from neuralgram.recipes.rows import parse_recipe
 from neuralgram.recipes.work import Work
 from neuralgram.text.corpora import build_corpora
@@ -105,10 +106,10 @@ def test_a_mixture_row_is_the_mixture_model(work, name, parts):
     elif name == "learned":
         never = np.setdiff1d(np.arange(corpora.vocab_size), corpora.train.ids)
         floors = [Uniform(corpora.vocab_size), Uniform(corpora.vocab_size, never)]
-        made = Mixture.learned([*models_, *floors], corpora.valid, iterations=mixtures.ITERATIONS)
+        made = Mixture.learned([*models_, *floors], corpora.valid, iterations=models.ITERATIONS)
         np.testing.assert_allclose(valid["weights"], made.weights, atol=2e-3)
     else:
-        made = Mixture.binned(models_, corpora.valid, corpora.train, iterations=mixtures.ITERATIONS)
+        made = Mixture.binned(models_, corpora.valid, corpora.train, iterations=models.ITERATIONS)
         np.testing.assert_allclose(valid["weights"], made.weights, atol=1e-6)
     for part, told in (("valid", valid["valid"]), ("test", test)):
         assert told["nats"] == pytest.approx(made.score(corpora.part(part).windows(made.context, 3)).mean(), rel=1e-6)
@@ -140,11 +141,11 @@ def test_a_finished_row_is_not_made_again_and_a_changed_one_is(work, data, monke
 
 
 def test_a_killed_training_goes_on_and_ends_in_the_same_figures(work, data, tmp_path, monkeypatch):
-    from neuralgram.training import driver
+    from neuralgram.training import run as runs
 
-    monkeypatch.setattr(driver, "SAVE_SECONDS", 0.0)  # a checkpoint after every update
+    monkeypatch.setattr(runs, "SAVE_SECONDS", 0.0)  # a checkpoint after every update
     count = {"updates": 0}
-    save = driver.Run._save
+    save = runs.Run._save
 
     def killed(self):
         save(self)
@@ -153,13 +154,13 @@ def test_a_killed_training_goes_on_and_ends_in_the_same_figures(work, data, tmp_
         if count["updates"] == 25:
             raise SystemExit("killed")
 
-    monkeypatch.setattr(driver.Run, "_save", killed)
+    monkeypatch.setattr(runs.Run, "_save", killed)
     again = Work(RECIPE, data, tmp_path, say=lambda _: None)
     with pytest.raises(SystemExit):
         run.run(again, ["net"])
     assert again.finished(RECIPE.row("net")) is None
     assert (tmp_path / "models" / "net" / "run" / "0" / "checkpoint.safetensors").exists()
-    monkeypatch.setattr(driver.Run, "_save", save)
+    monkeypatch.setattr(runs.Run, "_save", save)
     run.run(again, ["net"])
     told = finished(again, "net")[0]
     assert told["valid"] == finished(work, "net")[0]["valid"]
@@ -180,7 +181,7 @@ def test_a_phase_goes_on_with_the_weights_before_it(work):
 def test_whole_files_are_held_out_by_turns():
     files = [text_document(f"w{i} x{i}", f"f{i}") for i in range(20)]
     whole = build_corpora(files, tokenizer="words", boundary="stream")
-    made = texts.held_out_files(whole, 10)
+    made = works.held_out_files(whole, 10)
     words = {name: {whole.tokenizer.symbol(int(i)) for i in made.part(name).ids} for name in ("train", "valid", "test")}
     assert words["test"] == {"w9", "x9", "w19", "x19"}
     assert words["valid"] == {"w4", "x4", "w14", "x14"}
@@ -188,7 +189,7 @@ def test_whole_files_are_held_out_by_turns():
     assert made.documents["test"].names == ("f9", "f19")
     assert made.documents["test"].starts.tolist() == [0, 2]
     with pytest.raises(TextError, match="at least 30 files"):
-        texts.held_out_files(whole, 30)
+        works.held_out_files(whole, 30)
 
 
 def test_the_report_says_what_was_found_in_three_forms(work, tmp_path):
@@ -207,7 +208,7 @@ def test_the_report_says_what_was_found_in_three_forms(work, tmp_path):
     told = {found["ratio"]: found for found in figures["ratios"]}["best mixture over best Kneser–Ney"]
     assert told["rows"] == (best, "kn")
     assert told["test"] == pytest.approx(finished(work, best)[1]["perplexity"] / kn[1]["perplexity"])
-    made = recipes.report.write(work, work.recipe.rows, table1_report.sections, "the command")
+    made = write(work, work.recipe.rows, table1_report.sections, "the command")
     assert json.loads(made["json"].read_text())["rows"]["kn"]["test"]["perplexity"] == kn[1]["perplexity"]
     assert made["picture"].read_bytes()[:4] == b"\x89PNG"
     assert "Made by `the command`" in made["markdown"].read_text()

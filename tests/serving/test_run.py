@@ -19,7 +19,7 @@ from neuralgram.serving.explorer.session import FIVE, TRAINING, Session
 from neuralgram.serving.explorer.settings import DEFAULTS, NUMBERS, Change, Limits, Settings, changed
 from neuralgram.serving.explorer.texts import prepare
 from neuralgram.serving.explorer.worker import Worker
-from neuralgram.training.simple import train_nplm
+from neuralgram.training.loop import train_nplm
 
 LIMITS = Limits()
 SMALL = replace(DEFAULTS["animals"], optimizer="sgd", lr=0.5, weight_decay=0.0)

@@ -10,8 +10,8 @@ import pytest
 from neuralgram import NPLM
 from neuralgram.errors import InputError
 from neuralgram.text.windows import Corpus
-from neuralgram.training.auto import TextFacts, plan, plan_tokenizer
-from neuralgram.training.run import fit
+from neuralgram.training.fit import fit
+from neuralgram.training.jobs.plan import TextFacts, plan, plan_tokenizer
 
 TEXTS = [
     TextFacts(300, 26, True, "stream"),

@@ -16,14 +16,13 @@ import torch
 from neuralgram import NPLM, PCG32
 from neuralgram.errors import DivergedError, InputError
 from neuralgram.text.windows import Corpus
-from neuralgram.training import driver, machine
+from neuralgram.training import machine, run
+from neuralgram.training.batches import Validation
 from neuralgram.training.config import TrainConfig
-from neuralgram.training.events import Event
-from neuralgram.training.interrupts import TrainingInterrupted
-from neuralgram.training.length import run_length
-from neuralgram.training.log import read_lines
-from neuralgram.training.run import TrainResult, fit
-from neuralgram.training.validation import Validation
+from neuralgram.training.events import Event, read_lines
+from neuralgram.training.fit import fit, run_length
+from neuralgram.training.machine import TrainingInterrupted
+from neuralgram.training.run import TrainResult
 
 V, C = 6, 3
 
@@ -236,8 +235,8 @@ def test_a_full_disk_warns_and_the_run_goes_on(tmp_path: Path, monkeypatch: pyte
     def full(self: object, folder: Path) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(driver, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(driver.Checkpoint, "write", full)
+    monkeypatch.setattr(run, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(run.Checkpoint, "write", full)
     said: list[Event] = []
     whole, _ = uninterrupted()
     model = network()
@@ -275,8 +274,8 @@ def test_lengths() -> None:
 
 
 def test_max_time_becomes_a_number_of_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("neuralgram.training.length.time_step", lambda *_: 0.01)
-    monkeypatch.setattr("neuralgram.training.length.time_validation", lambda *_: 0.05)
+    monkeypatch.setattr("neuralgram.training.fit.time_step", lambda *_: 0.01)
+    monkeypatch.setattr("neuralgram.training.fit.time_validation", lambda *_: 0.05)
     config = TrainConfig(max_time=2.0, batch_size=16)
     length = run_length(network(), TRAIN.windows(C), Validation(VALID.windows(C)), config)
     # At most a tenth of 2 s for validations of 0.05 s: 4; the other 1.8 s are 180 updates.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from neuralgram.training.log import read_lines
+from neuralgram.training.events import read_lines
 
 SCRIPT = """
 import hashlib, os, sys
@@ -22,11 +22,11 @@ import torch
 torch.set_num_threads(1)
 from neuralgram import NPLM, PCG32
 from neuralgram.text.windows import Corpus
-from neuralgram.training import driver
+from neuralgram.training import run
 from neuralgram.training.config import TrainConfig
-from neuralgram.training.run import fit
+from neuralgram.training.fit import fit
 
-driver.SAVE_SECONDS = 0.01
+run.SAVE_SECONDS = 0.01
 ids = PCG32(1).uint32s(3000) % 50
 config = TrainConfig(steps=200, batch_size=64, average="ema", weight_decay=0.1, clip=1.0, threads=1, eval_every=50)
 

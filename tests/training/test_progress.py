@@ -11,8 +11,8 @@ from neuralgram import NPLM
 from neuralgram.text.windows import Corpus
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.events import Note, Warned
+from neuralgram.training.fit import fit
 from neuralgram.training.progress import Display, _clock
-from neuralgram.training.run import fit
 
 
 class Terminal(io.StringIO):
@@ -23,7 +23,7 @@ class Terminal(io.StringIO):
 def watched(stream: io.StringIO, **how: bool) -> str:
     ids = np.arange(200) % 5
     with Display(stream, **how) as show:
-        config = TrainConfig(steps=20, batch_size=16, threads=1, eval_every=10)
+        config = TrainConfig(steps=20, batch_size=16, threads=1, eval_every=10, precision="fp32")
         fit(NPLM(5, 2, 4, 4), Corpus(ids, 5), Corpus(ids, 5), config, on_event=show)
         show(Warned(20, "odd [markup] stays as it is"))
     return stream.getvalue()

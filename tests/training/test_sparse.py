@@ -7,16 +7,16 @@ import pytest
 import torch
 
 from neuralgram.errors import InputError
+from neuralgram.families import OPTIMISERS, member
 from neuralgram.neural.rows import row_gradients, take
 from neuralgram.training.config import TrainConfig
-from neuralgram.training.optimisers import OPTIMISERS, clip_gradients
-from neuralgram.training.sparse import RowOptimizer, gradient_values, reading, settle
+from neuralgram.training.optimisers import RowOptimizer, clip_gradients, gradient_values
 
 V, M, LR, DECAY = 12, 3, 0.3, 0.05
 
 
 def optimiser(name, groups, lr=LR):
-    return OPTIMISERS[name](groups, TrainConfig(steps=1, lr=lr))
+    return member(OPTIMISERS, name, "optimizer")(groups, TrainConfig(steps=1, lr=lr))
 
 
 def batches(steps):
@@ -56,7 +56,7 @@ def test_rows_end_where_dense_steps_with_decay_at_every_step_end(name):
     table, bias = (torch.nn.Parameter(torch.from_numpy(a.copy())) for a in start)
     steps = optimiser(name, [{"params": [table], "weight_decay": DECAY}, {"params": [bias], "weight_decay": 0.0}])
     for rows, lr in zip(batches(40), rates, strict=True):
-        with reading(steps):
+        with steps.reading():
             loss(table, bias, rows, torch.arange(1.0, len(rows) + 1)).backward()
         assert table.grad.is_sparse
         assert bias.grad.is_sparse
@@ -66,7 +66,7 @@ def test_rows_end_where_dense_steps_with_decay_at_every_step_end(name):
         steps.zero_grad()
     unread = table[11].tolist()
     assert unread == start[0][11].tolist()  # nobody read it, so nothing wrote it
-    settle(steps)
+    steps.settle()
     expected = dense(name, *start, 40, rates)
     np.testing.assert_allclose(table.detach().numpy(), expected[0], rtol=1e-12)
     np.testing.assert_allclose(bias.detach().numpy(), expected[1], rtol=1e-12)
@@ -82,13 +82,13 @@ def test_dense_gradients_take_the_same_step():
             steps = optimiser(name, [{"params": [p], "weight_decay": DECAY}], 0.01)
             for rows in batches(10):
                 if sparse:
-                    with reading(steps):
+                    with steps.reading():
                         (take(p, rows) ** 2).sum().backward()
                 else:
                     (take(p, rows) ** 2).sum().backward()
                 steps.step()
                 steps.zero_grad()
-            settle(steps)
+            steps.settle()
             ends.append(p.detach().numpy())
         np.testing.assert_allclose(ends[0], ends[1], rtol=1e-12)
 
@@ -113,7 +113,7 @@ def test_the_norm_that_clips_counts_a_repeated_row_once():
 def test_what_cannot_be_postponed_is_refused():
     p = torch.nn.Parameter(torch.ones(5, 2))
     with pytest.raises(InputError, match=r"momentum 0\.9 with sparse-sgd"):
-        OPTIMISERS["sparse-sgd"]([{"params": [p]}], TrainConfig(steps=1, lr=0.1, momentum=0.9))
+        member(OPTIMISERS, "sparse-sgd", "optimizer")([{"params": [p]}], TrainConfig(steps=1, lr=0.1, momentum=0.9))
     steps = optimiser("sparse-sgd", [{"params": [p], "weight_decay": 20.0}], 0.1)
     p.grad = torch.ones(5, 2)
     with pytest.raises(InputError, match="expected below 1"):

@@ -12,7 +12,6 @@ import torch
 from neuralgram import NPLM, PCG32
 from neuralgram.errors import InputError
 from neuralgram.text.windows import Corpus
-from neuralgram.training.averaging import AVERAGES
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.loop import Trainer
 from neuralgram.training.optimisers import clip_gradients
@@ -94,7 +93,7 @@ def test_averages(name: str) -> None:
             expected = [(1 - a) * old + a * new for old, new in zip(expected, weights, strict=True)]
     for value, right in zip(run.average.values, expected, strict=True):  # type: ignore[union-attr]
         np.testing.assert_allclose(value.numpy(), right.numpy(), rtol=1e-12)
-    assert AVERAGES["none"] is None
+    assert trainer(average="none").average is None
 
 
 def test_dropout_masks_are_a_function_of_the_step() -> None:

@@ -22,7 +22,7 @@ from neuralgram.numbers import figure, spaced
 @json_option
 def command(out: Path, as_json: bool) -> None:
     """Train a network and the best add-k n-gram on a small story, compare them on its last fifth, generate."""
-    from neuralgram.training.demo import run_demo
+    from neuralgram.training.jobs.demo import run_demo
     from neuralgram.training.progress import Display
 
     with Display() as show:

@@ -45,7 +45,7 @@ def command(as_json: bool, **given: Any) -> None:
 
     Weights are fitted by expectation–maximisation. Held-out text that fits them is no test of them any more.
     """
-    from neuralgram.training.mixing import mix_models
+    from neuralgram.training.jobs.mixture import mix_models
 
     given["command"] = shlex.join(["neuralgram", *sys.argv[1:]])
     given["models"] = list(given["models"])

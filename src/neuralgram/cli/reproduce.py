@@ -27,8 +27,8 @@ def command(
     Rows that are finished in --out are used again, and a run that was stopped goes on, so the same command may be
     given as often as one likes. The test part is scored when all chosen rows are done.
     """
-    from neuralgram.recipes.recipes import reproduce
     from neuralgram.recipes.rows import load_recipe
+    from neuralgram.recipes.run import reproduce
 
     patterns = [word.strip() for word in rows.split(",") if word.strip()] if rows else []
     if listing:

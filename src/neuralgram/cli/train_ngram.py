@@ -44,7 +44,7 @@ def _prune(_ctx: click.Context, _parameter: click.Parameter, value: str | None) 
 @json_option
 def command(as_json: bool, memory_mb: int | None, **given: Any) -> None:
     """Count TEXT… into a smoothed n-gram model. Its distribution sums to 1 in every context."""
-    from neuralgram.training.counting import count_texts
+    from neuralgram.training.jobs.ngram import count_texts
 
     given["command"] = shlex.join(["neuralgram", *sys.argv[1:]])
     given["memory_limit"] = None if memory_mb is None else memory_mb << 20

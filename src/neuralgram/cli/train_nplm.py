@@ -83,7 +83,7 @@ def command(as_json: bool, **given: Any) -> None:
     Settings that are not given are chosen from the text, printed with their reasons, and stored. The run ends with
     the weights that were best on the validation part. Ctrl-C saves; `--resume` goes on.
     """
-    from neuralgram.training.automatic_run import train_texts
+    from neuralgram.training.jobs.network import train_texts
     from neuralgram.training.progress import Display
 
     given["command"] = shlex.join(["neuralgram", *sys.argv[1:]])

@@ -1,4 +1,9 @@
-"""Network and counting rows: from a row's settings and its text to a model and what its making told."""
+"""From a row's settings and its text to a model and what its making told, and to the losses of its tokens.
+
+Mixture rows have weights that are given, or fitted on validation; P = Σ_k λ_k P_k token by token, so that a mixture
+costs no more scoring than its parts have had already. The numbers are those of `neuralgram.mixture.Mixture`, as a test
+says.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
+from neuralgram.lm import LanguageModel
+from neuralgram.mixture import Uniform
+from neuralgram.modeldir import load
 from neuralgram.ngram import fit as count
+from neuralgram.ngram.context_bins import ContextBins, em
 from neuralgram.ngram.word_classes import Classes, exchange
 from neuralgram.recipes.rows import Row
-from neuralgram.recipes.work import Work, save_array
+from neuralgram.recipes.work import Floats, Work, save_array
 from neuralgram.rng import generator
 from neuralgram.text.windows import token_frequencies
 
@@ -25,6 +34,8 @@ if TYPE_CHECKING:
     from neuralgram.neural.nplm import NPLM
     from neuralgram.training.config import TrainConfig
 
+ITERATIONS = 200
+_FLOORS = ("uniform", "unseen")  # further parts, as `mix --uniform` and `--unseen` have them
 _QUICK_EPOCHS = 1.0
 _TUNED = ("deleted-interpolation", "add-k")  # need held-out text, whatever their options
 
@@ -66,7 +77,7 @@ def network(work: Work, row: Row) -> Fitted:
     training; the weights it starts from are the best so far.
     """
     from neuralgram.training import events
-    from neuralgram.training.run import fit
+    from neuralgram.training.fit import fit
 
     corpora, s = work.corpora(row), row.settings
     run = _run_folder(work, row)
@@ -160,7 +171,7 @@ def _classes(work: Work, row: Row, classes: int) -> Classes:
 
 
 def _story(work: Work, row: Row, told: Mapping[str, Any]) -> dict[str, Any]:
-    from neuralgram.training.texts import part_sizes, versions
+    from neuralgram.training.jobs.texts import part_sizes, versions
 
     corpora = work.corpora(row)
     data = {**corpora.info, "tokens": part_sizes(corpora), "sources": {"texts": [work.recipe.file]}}
@@ -170,3 +181,71 @@ def _story(work: Work, row: Row, told: Mapping[str, Any]) -> dict[str, Any]:
         "training": told["training"],
         "versions": versions(),
     }
+
+
+def losses(work: Work, row: Row, part: str) -> Floats:
+    """−log P of the scored tokens of a part: kept ones, or those of a mixture's parts, or the saved model's."""
+    if row.kind == "mixture":
+        return _mixture_losses(work, row, part)
+    return work.losses(row, part, lambda: score(work, row, part))
+
+
+def score(work: Work, row: Row, part: str, model: LanguageModel | None = None) -> Floats:
+    """−log P of the scored tokens of a part under a row's `model`; without it, under the saved one."""
+    model = model or load(work.model_folder(row)).model
+    return model.score(work.windows(work.corpora(row).part(part), model.context))
+
+
+def fit_weights(work: Work, row: Row) -> Floats:
+    """λ [Q, K]: one row, or one a bin of contexts by their frequency in training."""
+    weights = row.settings["weights"]
+    if not isinstance(weights, str):
+        return np.atleast_2d(np.array(weights, np.float64))
+    columns = _columns(work, row, "valid")
+    if weights == "learned":
+        return em(_scaled(columns), np.zeros(len(columns), np.int64), 1, ITERATIONS)
+    bins = ContextBins.of(work.corpora(row).train)
+    return em(_scaled(columns), _bins(work, row, "valid", bins), len(bins), ITERATIONS)
+
+
+def _mixture_losses(work: Work, row: Row, part: str) -> Floats:
+    """Of a finished mixture."""
+    kept = work.finished(row)
+    weights = fit_weights(work, row) if kept is None else np.array(kept["weights"])
+    return combined(work, row, weights, part)
+
+
+def combined(work: Work, row: Row, weights: Floats, part: str) -> Floats:
+    """−log Σ_k λ_k P_k of every scored token."""
+    columns = _columns(work, row, part)
+    q = np.zeros(len(columns), np.int64)
+    if len(weights) > 1:
+        q = _bins(work, row, part, ContextBins.of(work.corpora(row).train))
+    with np.errstate(divide="ignore"):
+        logs = np.log(weights)[q]
+    out = np.full(len(columns), -np.inf)
+    for k in range(columns.shape[1]):
+        np.logaddexp(out, logs[:, k] - columns[:, k], out=out)
+    return -out
+
+
+def _columns(work: Work, row: Row, part: str) -> Floats:
+    """The parts' losses, [N, K]; the floors of the row are the last."""
+    columns = [losses(work, work.recipe.row(name), part) for name in row.settings["parts"]]
+    train, targets = work.corpora(row).train, work.targets(row, part)
+    for name in (name for name in _FLOORS if row.settings.get(name)):
+        among = np.flatnonzero(token_frequencies(train) == 0) if name == "unseen" else None
+        columns.append(Uniform(train.vocab_size, among).context_nll(np.empty((len(targets), 0)), targets))
+    return np.stack(columns, axis=1)
+
+
+def _scaled(columns: Floats) -> Floats:
+    """P up to a factor a token, which expectation–maximisation does not see."""
+    scaled: Floats = np.exp(columns.min(axis=1, keepdims=True) - columns)
+    return scaled
+
+
+def _bins(work: Work, row: Row, part: str, bins: ContextBins) -> NDArray[np.int64]:
+    windows = work.windows(work.corpora(row).part(part), max(work.recipe.first, bins.length))
+    steps = range(0, len(windows), 65536)
+    return np.concatenate([bins(windows.slice(i, i + 65536)[0]) for i in steps])

@@ -1,20 +1,54 @@
-"""Running a recipe: rows one after another, each kept when it is done; then the test part, once."""
+"""A recipe in one call: rows one after another, each kept when it is done; then the test part, once; the report."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from neuralgram.lm import LanguageModel
-from neuralgram.modeldir import Saved, load, save
-from neuralgram.recipes import mixtures, models
-from neuralgram.recipes.rows import Row
-from neuralgram.recipes.work import Floats, Work
+from neuralgram.modeldir import Saved, save
+from neuralgram.recipes import models, report, table1_report
+from neuralgram.recipes.rows import Row, load_recipe
+from neuralgram.recipes.work import Work
 
 _TRAIN_TOKENS = 50_000  # of the training part are scored, evenly spaced, for the column of training perplexities
+SECTIONS: dict[str, report.Sections] = {
+    "table1": table1_report.sections,
+    "tinyshakespeare": report.tinyshakespeare,
+    "tales": report.tales,
+}
+
+
+def reproduce(
+    name: str,
+    *,
+    data: Path | None,
+    out: Path,
+    patterns: Sequence[str] = (),
+    quick: bool = False,
+    say: Callable[[str], None] = print,
+) -> dict[str, Path]:
+    """Run the recipe `name` into `out`; the paths of `report.md`, `report.json` and `report.png`.
+
+    Finished rows are used again. Raises `InputError` for a recipe, row or file there is not.
+    """
+    recipe = load_recipe(name)
+    work = Work(recipe, data, out, quick=quick, say=say)
+    rows = run(work, patterns)
+    done = [row for row in recipe.rows if row in rows or work.finished(row) is not None]
+    return report.write(work, done, SECTIONS[name], _command(work, patterns))
+
+
+def _command(work: Work, patterns: Sequence[str]) -> str:
+    """The command that makes the report, with files by name: where they are is this machine's business."""
+    words = ["neuralgram reproduce", work.recipe.name]
+    words += [f"--data {work.data.name}"] if work.data is not None else []
+    words += [f"--out {work.out.name}", *([f"--rows '{','.join(patterns)}'"] if patterns else [])]
+    return " ".join([*words, *(["--quick"] if work.quick else [])])
 
 
 def run(work: Work, patterns: Sequence[str] = ()) -> list[Row]:
@@ -35,20 +69,8 @@ def run(work: Work, patterns: Sequence[str] = ()) -> list[Row]:
         )
     for row in rows:
         if work.tested(row) is None:
-            work.test(row, work.figures(row, "test", losses(work, row, "test")))
+            work.test(row, work.figures(row, "test", models.losses(work, row, "test")))
     return rows
-
-
-def losses(work: Work, row: Row, part: str) -> Floats:
-    """−log P of the scored tokens of a part: kept ones, or those of a mixture's parts, or the saved model's."""
-    if row.kind == "mixture":
-        return mixtures.losses(work, row, part, lambda inner: losses(work, inner, part))
-    return work.losses(row, part, lambda: _score(work, row, part))
-
-
-def _score(work: Work, row: Row, part: str, model: LanguageModel | None = None) -> Floats:
-    model = model or load(work.model_folder(row)).model
-    return model.score(work.windows(work.corpora(row).part(part), model.context))
 
 
 def _made(work: Work, row: Row) -> dict[str, Any]:
@@ -58,7 +80,7 @@ def _made(work: Work, row: Row) -> dict[str, Any]:
     corpora = work.corpora(row)
     made = Saved(fitted.model, corpora.tokenizer, corpora.boundary, fitted.story, fitted.frequencies)
     save(work.model_folder(row), made)
-    valid = work.losses(row, "valid", lambda: _score(work, row, "valid", fitted.model))
+    valid = work.losses(row, "valid", lambda: models.score(work, row, "valid", fitted.model))
     result = {"valid": work.figures(row, "valid", valid), **fitted.told}
     if row.kind == "network":
         result["train"] = _training_perplexity(work, row, fitted.model)
@@ -66,8 +88,8 @@ def _made(work: Work, row: Row) -> dict[str, Any]:
 
 
 def _mixed(work: Work, row: Row) -> dict[str, Any]:
-    weights = mixtures.fit_weights(work, row, lambda inner: losses(work, inner, "valid"))
-    valid = mixtures.combined(work, row, weights, "valid", lambda inner: losses(work, inner, "valid"))
+    weights = models.fit_weights(work, row)
+    valid = models.combined(work, row, weights, "valid")
     return {"valid": work.figures(row, "valid", valid), "weights": weights.tolist()}
 
 

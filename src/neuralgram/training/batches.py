@@ -1,10 +1,12 @@
-"""Which windows an update sees: batch = f(seed, step), and nothing else.
+"""Which windows an update sees: batch = f(seed, step), and nothing else; and which ones a validation scores.
 
 Epoch e visits the windows in the order of the permutation keyed by (seed, e), the last partial
 batch dropped. Nothing is remembered, so a run resumes from a step number.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,6 +16,9 @@ from torch import Tensor
 from neuralgram.errors import InputError
 from neuralgram.text.shuffle import Permutation
 from neuralgram.text.windows import Windows
+
+if TYPE_CHECKING:
+    from neuralgram.neural.nplm import NPLM
 
 _BLOCK = 1 << 14  # windows gathered at once: enough to make the cost of NumPy's calls vanish, few enough for the cache
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -81,6 +86,42 @@ class Batches:
         # Given u < rate, u/rate is itself uniform: one number decides whether and how many.
         lengths = np.where(noise < self.boundary_rate, np.ceil((noise / self.boundary_rate) * width), 0)
         return np.where(np.arange(width) < lengths[:, None], self._boundary, contexts)
+
+
+class Validation:
+    """Held-out loss during training: exact, in float64, the same tokens every time.
+
+    Scores `windows`, or `limit` of them evenly spaced where there are more; `tokens` says how many.
+
+    Raises `InputError` where there is nothing to score.
+    """
+
+    def __init__(self, windows: Windows, limit: int | None = None) -> None:
+        self.windows = windows
+        self.tokens = len(windows) if limit is None else min(limit, len(windows))
+        if not self.tokens:
+            raise InputError(
+                f"a validation text of {len(windows.corpus)} tokens has nothing to score: "
+                f"expected more than the context, {windows.context}; give a longer one or none"
+            )
+        self.whole = self.tokens == len(windows)
+
+    def loss(self, model: NPLM) -> float:
+        """The mean −log P in nats over the scored tokens: the total over the count, however batched."""
+        return self._total(model, self.tokens) / self.tokens
+
+    def part(self, model: NPLM, tokens: int) -> None:
+        """Score the first `tokens` of them, for timing."""
+        self._total(model, min(tokens, self.tokens))
+
+    def _total(self, model: NPLM, tokens: int) -> float:
+        total = 0.0
+        for start in range(0, tokens, model.score_batch):
+            places = np.arange(start, min(start + model.score_batch, tokens), dtype=np.int64)
+            if not self.whole:  # place i of n is window ⌊i·N/n⌋
+                places = places * len(self.windows) // self.tokens
+            total += float(model.context_nll(*self.windows.gather(places)).sum())
+        return total
 
 
 def epoch_key(seed: int, epoch: int) -> int:

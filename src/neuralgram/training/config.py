@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from neuralgram.errors import InputError
+from neuralgram.families import AVERAGES, OPTIMISERS, SCHEDULES
 
 PRECISIONS = ("auto", "fp32", "bf16")
 
@@ -97,11 +99,7 @@ class TrainConfig:
                 raise InputError(f"{name} {value}: expected a number above 0")
 
     def _check_names(self) -> None:
-        from neuralgram.training.averaging import AVERAGES
-        from neuralgram.training.optimisers import OPTIMISERS
-        from neuralgram.training.schedules import SCHEDULES
-
-        families = (
+        families: tuple[tuple[str, Collection[str]], ...] = (
             ("optimizer", OPTIMISERS),
             ("schedule", SCHEDULES),
             ("average", AVERAGES),

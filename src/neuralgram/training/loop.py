@@ -13,16 +13,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from neuralgram.errors import DivergedError, InputError
-from neuralgram.text.windows import Windows
-from neuralgram.training import sparse
-from neuralgram.training.averaging import AVERAGES
+from neuralgram.families import AVERAGES, OPTIMISERS, member
+from neuralgram.rng import PCG32
+from neuralgram.text.windows import Corpus, Windows, as_ids
 from neuralgram.training.batches import Batches, step_seed
 from neuralgram.training.config import TrainConfig
-from neuralgram.training.optimisers import OPTIMISERS, clip_gradients
-from neuralgram.training.schedules import factor
+from neuralgram.training.optimisers import Optimiser, clip_gradients, gradient_values
+from neuralgram.training.schedules import Average, factor
 
 if TYPE_CHECKING:
     from neuralgram.neural.nplm import NPLM
@@ -53,9 +54,12 @@ class Trainer:
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         if not self.parameters:
             raise InputError("a model with every parameter frozen: expected something to train")
-        self.optimizer = OPTIMISERS[config.optimizer](model.param_groups(config.weight_decay), config)
-        average = AVERAGES[config.average]
-        self.average = average(list(self.parameters.values()), config, total_steps) if average else None
+        optimizer, average = (
+            member(OPTIMISERS, config.optimizer, "optimizer"),
+            member(AVERAGES, config.average, "average"),
+        )
+        self.optimizer: Optimiser = optimizer(model.param_groups(config.weight_decay), config)
+        self.average: Average | None = average(list(self.parameters.values()), config, total_steps)
         self._device = next(iter(self.parameters.values())).device
         self._rng = torch.Generator(self._device)
         self._warmup = round(config.warmup * total_steps)
@@ -75,7 +79,7 @@ class Trainer:
                 if not math.isfinite(loss):
                     raise diverged(loss, self.step - ago, lr)
             yield Steps(self.step, losses, lr)
-        sparse.settle(self.optimizer)  # here and not after every update: whole tables are read only at a run's stops
+        self.optimizer.settle()  # here and not after every update: whole tables are read only at a run's stops
 
     def lr(self) -> float:
         """ε_t of the next update."""
@@ -86,21 +90,21 @@ class Trainer:
         """One update; the batch's mean loss before it, in nats, still on the model's device."""
         contexts, targets = self.batches.batch(self.step)
         self._rng.manual_seed(step_seed(self.config.seed, self.step))
-        with sparse.reading(self.optimizer):
+        with self.optimizer.reading():
             losses = self.model.loss(contexts.to(self._device), targets.to(self._device), self._rng)
         loss = losses.sum() / self.config.batch_size
         loss.backward()  # type: ignore[no-untyped-call]
         if self.config.clip is not None:
             used = [p for p in self.parameters.values() if p.grad is not None]
-            clip_gradients([sparse.gradient_values(p) for p in used], self.config.clip)
+            clip_gradients([gradient_values(p) for p in used], self.config.clip)
         lr = self.lr()
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         self.step += 1
         if self.average is not None:
-            sparse.settle(self.optimizer)
+            self.optimizer.settle()
             self.average.update(self.step)
         return loss.detach()
 
@@ -138,3 +142,39 @@ def diverged(loss: float, step: int, lr: float) -> DivergedError:
         f"training diverged: the loss was {loss:.4g} at step {step}, learning rate {lr:.3g}; "
         f"try a tenth of that rate ({lr / 10:.2g}) or bound the gradient (clip 1)"
     )
+
+
+def train_nplm(  # noqa: PLR0917 - the contract's signature
+    model: NPLM,
+    ids: ArrayLike,
+    steps: int,
+    batch_size: int,
+    lr: float,
+    rng: PCG32,
+    momentum: float = 0.0,
+    weight_decay: float = 0.0,
+    clip: float | None = None,
+) -> list[float]:
+    """Train `model` on one stream of ids by SGD: v ← μv + g, p ← p − lr·v, g + λp on all but biases.
+
+    One seed is drawn from `rng`; each epoch is a permutation of the windows, its last partial batch
+    dropped, and epochs follow one another until exactly `steps` updates of `batch_size` windows are made.
+    Returns the mean loss in nats before each update. Raises `InputError` for sizes below 1, ids outside
+    the vocabulary, and fewer windows than one batch; `DivergedError` when a loss is not a number.
+    """
+    config = TrainConfig(
+        steps=steps,
+        batch_size=batch_size,
+        seed=rng.next_uint32(),
+        optimizer="sgd",
+        schedule="constant",
+        lr=lr,
+        momentum=momentum,
+        weight_decay=weight_decay,
+        clip=clip,
+    )
+    flat = as_ids(ids, model.vocab_size)
+    if flat.ndim != 1:
+        raise InputError(f"ids of shape {flat.shape}: expected one sequence, [T]")
+    trainer = Trainer(model, Corpus(flat, model.vocab_size).windows(model.context), config, steps)
+    return [loss for done in trainer.run() for loss in done.losses]

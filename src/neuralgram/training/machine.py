@@ -1,20 +1,24 @@
-"""What this machine really gives: cores, and whether more threads than one help."""
+"""What this machine gives and asks: cores, whether more threads than one help, the wish to stop."""
 
 from __future__ import annotations
 
 import copy
 import math
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from neuralgram.errors import InputError
+from neuralgram.training.batches import Validation
 from neuralgram.training.loop import Trainer
-from neuralgram.training.validation import Validation
 
 if TYPE_CHECKING:
     from neuralgram.neural.nplm import NPLM
@@ -50,6 +54,16 @@ def _quota(root: Path = Path("/sys/fs/cgroup")) -> float:
     if not quota.isdigit() or not period.isdigit() or int(period) == 0:
         return math.inf  # "max", or -1: no limit
     return max(1.0, int(quota) / int(period))
+
+
+def choose_device(name: str) -> torch.device:
+    """`cpu`, `cuda` or `auto` as a device; refuses a GPU that is not there."""
+    there = torch.cuda.is_available()
+    if name not in ("auto", "cpu", "cuda") or (name == "cuda" and not there):
+        raise InputError(
+            f"device {name!r}: expected {'auto, cpu or cuda' if there else 'auto or cpu (no GPU is here)'}"
+        )
+    return torch.device("cuda" if there and name != "cpu" else "cpu")
 
 
 @contextmanager
@@ -121,3 +135,36 @@ def _timed(trainer: Trainer) -> float:
     start = time.perf_counter()
     trainer.update().item()
     return time.perf_counter() - start
+
+
+class TrainingInterrupted(KeyboardInterrupt):
+    """Training was asked to stop and did, after saving; the message says how to go on."""
+
+
+class Wish:
+    """Whether someone asked to stop."""
+
+    asked = False
+
+
+@contextmanager
+def stop_on_signal() -> Iterator[Wish]:
+    """Inside, SIGINT and SIGTERM only set `asked`; a second one has its usual effect. Elsewhere than in the main
+    thread signals cannot be caught, and nothing changes."""
+    wish = Wish()
+    if threading.current_thread() is not threading.main_thread():
+        yield wish
+        return
+    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        wish.asked = True
+        signal.signal(number, usual[signal.Signals(number)] or signal.SIG_DFL)
+
+    for number in usual:
+        signal.signal(number, note)
+    try:
+        yield wish
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler or signal.SIG_DFL)

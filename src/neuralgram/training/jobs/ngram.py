@@ -15,7 +15,7 @@ from neuralgram.ngram import check, fit, takes
 from neuralgram.text.corpora import Corpora
 from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
-from neuralgram.training.texts import (
+from neuralgram.training.jobs.texts import (
     Say,
     TextSettings,
     claim,

@@ -14,9 +14,10 @@ from typing import Any
 
 from neuralgram.errors import InputError
 from neuralgram.text.corpora import Corpora, build_corpora
-from neuralgram.text.sources import STANDARD_INPUT, Named, Reading, Source, read_documents
-from neuralgram.training.auto import Choice, plan_tokenizer
-from neuralgram.training.early import check_text, tokenizer_options
+from neuralgram.text.sources import STANDARD_INPUT, Named, Reading, Source, read_documents, require
+from neuralgram.text.splits import parse_split
+from neuralgram.text.tokenizers import load_tokenizer, options_of, options_of_all
+from neuralgram.training.jobs.plan import Choice, plan_tokenizer
 
 DEFAULT_SPLIT = "0.9,0.05,0.05"
 NOT_SETTINGS = {"out", "resume", "overwrite", "command", "threads"}  # may differ when a run is resumed
@@ -53,8 +54,6 @@ class TextSettings:
         """The corpora of these texts; `tokenizer` may be the path of a tokenizer.json."""
         how = asdict(self)
         if self.tokenizer.endswith(".json"):
-            from neuralgram.text.tokenizers import load_tokenizer
-
             how["tokenizer"] = load_tokenizer(Path(self.tokenizer))
         named = [_named(text) for text in texts]
         return build_corpora(named, valid=valid, test=test, folder=folder, context=context, **how)
@@ -98,6 +97,45 @@ def refuse_unscorable(corpora: Corpora, context: int) -> None:
                 f"the {name} part of {len(part)} tokens has nothing to score: expected more than the context, "
                 f"{context} (a stream's first tokens are not predicted); give more text, or another --split"
             )
+
+
+def check_text(given: Mapping[str, Any]) -> None:
+    """The sources, how they are read and split, and the tokenizer if one was asked for."""
+    sources: list[Source] = [*given["texts"], *(given.get("valid") or ()), *(given.get("test") or ())]
+    require(sources)
+    how = {name: given[name] for name in ("encoding", "errors", "field") if given.get(name)}
+    Reading(**how)
+    if given.get("split"):
+        parse_split(given["split"])
+    if given.get("tokenizer"):
+        tokenizer_options(given["tokenizer"], given)
+
+
+def tokenizer_options(tokenizer: str, given: Mapping[str, Any], vocab_size: int | None = None) -> dict[str, Any]:
+    """The options of a tokenizer by its own names; one it does not take is an `InputError` that says who does.
+
+    `vocab_size` is the size to choose where none was asked for.
+    """
+    taken = {} if tokenizer.endswith(".json") else options_of(tokenizer)
+    found: dict[str, Any] = {}
+    for key, takers in options_of_all().items():
+        value = given.get(key)
+        if value is None or value is False:
+            continue
+        if key not in taken:
+            raise InputError(_refusal(tokenizer, next(iter(takers.values())).option, list(takers)))
+        found[taken[key].name] = value
+    if vocab_size is not None and any(option.name == "vocab_size" for option in taken.values()):
+        found.setdefault("vocab_size", vocab_size)
+    return found
+
+
+def _refusal(tokenizer: str, flag: str, takers: list[str]) -> str:
+    if tokenizer.endswith(".json"):
+        return f"{flag}: {tokenizer} is a finished tokenizer, which takes no options; leave it out"
+    own = [takers[tokenizer].option for takers in options_of_all().values() if tokenizer in takers]
+    takes = f"takes {', '.join(own)}" if own else "takes no options"
+    return f"{flag}: the {tokenizer} tokenizer {takes}; expected --tokenizer {' or '.join(takers)}, or leave it out"
 
 
 def settle(run: Path, given: Mapping[str, Any], say: Say) -> dict[str, Any]:

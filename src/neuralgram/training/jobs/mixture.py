@@ -15,7 +15,7 @@ from neuralgram.lm import LanguageModel
 from neuralgram.mixture import Mixture, Uniform
 from neuralgram.text.windows import Corpus
 from neuralgram.textmodel import TextModel, load
-from neuralgram.training.texts import versions
+from neuralgram.training.jobs.texts import versions
 
 FITTED = ("learned", "binned")
 

@@ -1,8 +1,14 @@
-"""`train nplm` as one call: what is given is taken, the rest is chosen, all is stored, and a run can be resumed."""
+"""`train nplm` as one call: what is given is taken, the rest is chosen, all is stored, and a run can be resumed.
+
+While a run goes on, OUT/run holds its settings, ids, log and checkpoints; the model's own files are written into OUT
+when it ends, so an older model there stays whole until the new one replaces it.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,36 +17,38 @@ from typing import Any
 
 import numpy as np
 
-from neuralgram.errors import InputError
+from neuralgram.errors import InputError, ModelDirError
 from neuralgram.evaluation.evaluate import evaluate
+from neuralgram.evaluation.plots import learning_curve
+from neuralgram.files import write_atomic
 from neuralgram.neural.config import NPLMConfig
+from neuralgram.neural.nplm import NPLM
 from neuralgram.numbers import spaced
+from neuralgram.rng import generator
 from neuralgram.text.corpora import Corpora
+from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
 from neuralgram.training import checkpoint, events
-from neuralgram.training.auto import Plan, TextFacts, plan
 from neuralgram.training.config import TrainConfig
-from neuralgram.training.driver import TrainResult
-from neuralgram.training.pipeline import (
-    CURVE,
-    ModelSettings,
-    choose_device,
-    read_settings,
-    train_network,
-    write_settings,
-)
-from neuralgram.training.texts import (
+from neuralgram.training.fit import fit
+from neuralgram.training.jobs.plan import Plan, TextFacts, plan
+from neuralgram.training.jobs.texts import (
     NOT_SETTINGS,
     Say,
     TextSettings,
     claim,
     jsonable,
+    part_sizes,
     provenance,
     refuse_unscorable,
     settle,
     unless_failed,
 )
+from neuralgram.training.machine import choose_device
+from neuralgram.training.run import TrainResult
 
+CURVE = "learning-curve.png"
+_SETTINGS = ("given", "texts", "valid", "test", "text", "reasons", "model", "training")  # what resuming needs
 _PLANNED = (
     "context", "d_emb", "d_hidden", "direct", "activation", "tie", "head", "head_options", "dropout", "dropout_input",
     "epochs", "steps", "max_time", "batch_size", "optimizer", "schedule", "lr", "momentum", "weight_decay", "clip",
@@ -98,7 +106,7 @@ def train_texts(given: Mapping[str, Any], *, on_event: events.OnEvent = events.i
     with _unless_refused(out, resume):
         model, result = train_network(
             corpora,
-            ModelSettings(**settings["model"]),
+            settings["model"],
             TrainConfig.from_json(training),
             out,
             resume=resume,
@@ -112,6 +120,55 @@ def train_texts(given: Mapping[str, Any], *, on_event: events.OnEvent = events.i
         say(f"scoring {spaced(scored)} held-out tokens")
     valid, test = (None if part is None else evaluate(model, part).to_json() for part in held_out.values())
     return Trained(model, result, valid, test, out)
+
+
+def train_network(
+    corpora: Corpora,
+    sizes: Mapping[str, Any],
+    config: TrainConfig,
+    out: Path,
+    *,
+    resume: bool = False,
+    device: str = "cpu",
+    story: dict[str, Any] | None = None,
+    references: dict[str, float] | None = None,
+    on_event: events.OnEvent = events.ignore,
+) -> tuple[TextModel, TrainResult]:
+    """Train a network on `corpora`, save it in `out` with its learning curve, and give it back.
+
+    sizes       keywords of `NPLM`; its weights are drawn from the `init` stream of the seed
+    device      `cpu`, `cuda`, or `auto`: the GPU where there is one; the model comes back on the processor
+    story       what else neuralgram.json is to tell: where the text came from, the command, reasons of settings
+    references  label -> nats, drawn as lines in the learning curve
+    """
+    run = out / "run"
+    frequencies = token_frequencies(corpora.train)
+    model = NPLM(corpora.vocab_size, **sizes, rng=generator(config.seed, "init"), head_counts=frequencies)
+    identity = {"tokenizer": corpora.tokenizer.hash, "boundary": corpora.boundary}
+    result = fit(
+        model.to(choose_device(device)),
+        corpora.train,
+        corpora.valid,
+        config,
+        folder=run,
+        resume=resume,
+        identity=identity,
+        on_event=on_event,
+    )
+    model.to("cpu")
+    story = story or {}
+    info = {
+        **story,
+        "data": {**corpora.info, **story.get("data", {}), "tokens": part_sizes(corpora)},
+        "training": {"config": config.to_json(), **result._asdict()},
+    }
+    trained = TextModel(model, corpora.tokenizer, corpora.boundary, info, out, frequencies)
+    trained.save(out)
+    points = events.curve_records(run / events.LOG)
+    learning_curve(points, out / CURVE, vocab_size=corpora.vocab_size, references=references)
+    checkpoint.remove(run)
+    shutil.rmtree(run / "data", ignore_errors=True)
+    return trained, result
 
 
 @contextmanager
@@ -179,3 +236,21 @@ def _resumed(run: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     if different:
         raise InputError(f"--resume with other settings: {'; '.join(different)}; give those of the stopped run")
     return settings
+
+
+def write_settings(run: Path, settings: dict[str, Any]) -> None:
+    """Keep what a run was told, so that `--resume` needs no repeating of it."""
+    write_atomic(run / "settings.json", (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_settings(run: Path) -> dict[str, Any]:
+    """What `write_settings` kept; `ModelDirError` where it is damaged."""
+    path = run / "settings.json"
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelDirError(f"{path}: not JSON ({error}); start again with --overwrite") from None
+    missing = [name for name in _SETTINGS if not isinstance(settings, dict) or name not in settings]
+    if missing:
+        raise ModelDirError(f"{path}: lacks {', '.join(missing)}; start again with --overwrite")
+    return dict(settings)

@@ -15,12 +15,12 @@ from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
 from neuralgram.training import events
 from neuralgram.training.config import TrainConfig
-from neuralgram.training.pipeline import CURVE, ModelSettings, train_network
-from neuralgram.training.texts import claim, versions
+from neuralgram.training.jobs.network import CURVE, train_network
+from neuralgram.training.jobs.texts import claim, versions
 
 # Found by measuring: a longer window learns so small a text by heart. Without weight decay the held-out loss turns
 # upward after about a thousand steps; `neuralgram lesson story` shows it.
-SIZES = ModelSettings(context=3, d_emb=10, d_hidden=60)
+SIZES = {"context": 3, "d_emb": 10, "d_hidden": 60}
 TRAINING = TrainConfig(
     steps=4000,
     batch_size=32,
@@ -53,7 +53,7 @@ def run_demo(out: Path, *, on_event: events.OnEvent = events.ignore) -> dict[str
         token_frequencies(train),
     )
     counting.save(out / "add-k")
-    first = max(SIZES.context, counting.model.context)  # both are scored on the same tokens
+    first = max(SIZES["context"], counting.model.context)  # both are scored on the same tokens
     scored = evaluate(counting, held_out, path=str(counting.path), first=first)
     claim(out / "nplm", resume=False, overwrite=True)
     network, result = train_network(
