@@ -45,11 +45,11 @@ HOMES = {
     "HEADS": "neuralgram.families",
     "ESTIMATORS": "neuralgram.families",
     "estimator": "neuralgram.ngram",
-    "OPTIMISERS": "neuralgram.training.optimisers",
-    "SCHEDULES": "neuralgram.training.schedules",
-    "AVERAGES": "neuralgram.training.averaging",
+    "OPTIMISERS": "neuralgram.families",
+    "SCHEDULES": "neuralgram.families",
+    "AVERAGES": "neuralgram.families",
     "TrainConfig": "neuralgram.training.config",
-    "fit": "neuralgram.training.run",
+    "fit": "neuralgram.training.fit",
 }
 TOLERANCE = {"weights": (2e-4, 1e-6), "ngrams": (2e-8, 1e-12)}  # relative, absolute; of the other families:
 OTHERS = (2e-6, 1e-8)
