@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Index: TypeAlias = tuple[int, ...]
 Spelled: TypeAlias = Callable[[int], str]
+Opened: TypeAlias = Callable[[Index, Spelled], tuple[str, str]]
 
 _WHOLE = 6  # tokens of a context that are written out
 
@@ -40,7 +41,7 @@ class Quantity:
     formula: str = ""
     inputs: Mapping[str, Floats] = field(default_factory=dict)
     product: tuple[str, ...] | None = None
-    opened: Callable[[Index, Spelled], tuple[str, str]] | None = None
+    opened: Opened | None = None
     columns: Sequence[str] | Callable[[Spelled], Sequence[str]] = ()
     note: str = ""
 
@@ -91,6 +92,11 @@ def _written(quantity: Quantity, written: Callable[[Spelled], Spelled]) -> Quant
     if callable(columns):
         quantity = replace(quantity, columns=lambda spelled: columns(written(spelled)))
     return quantity
+
+
+def ending(ids: NDArray[np.int64]) -> Callable[[int, Spelled], str]:
+    """Names of rows that are contexts: row j is the last j tokens of the window `ids`."""
+    return lambda j, spelled: history(ids, j, spelled)
 
 
 def history(ids: NDArray[np.int64], length: int, spelled: Spelled) -> str:

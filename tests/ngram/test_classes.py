@@ -102,6 +102,11 @@ def test_the_class_model_is_its_equation(unigrams):
     expected = np.exp(over.log_probs(classes.class_of[contexts]))[:, classes.class_of] * p
     np.testing.assert_allclose(np.exp(model.log_probs(contexts)), expected, atol=1e-12)
     np.testing.assert_allclose(expected.sum(axis=1), 1, atol=1e-12)
+    grams = set(zip(*(text.ids[i : len(text) - 2 + i] for i in range(3)), strict=True))
+    targets = RNG.integers(0, V, 40)
+    for context, w, order in zip(contexts, targets, model.orders(contexts, targets), strict=True):
+        gram = tuple(classes.class_of[[*context, w]])
+        assert (order == 3) == (gram in grams and 3 not in gram[:2]) or 3 in gram
 
 
 def test_given_classes_are_checked():

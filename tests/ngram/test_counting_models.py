@@ -132,6 +132,7 @@ def test_longest_match_forgets_the_sheep():
     model = fit("longest-match", corpus, 4)
     context = [[names.index(w) for w in ("sheep", "ate", "the")]]
     assert model.matched(context).tolist() == [2]
+    assert model.orders(context, [0]).tolist() == [3]
     p = np.exp(model.log_probs(context))[0]
     assert p[names.index("meat")] + p[names.index("fish")] == pytest.approx(0.6)
     assert p[names.index("hay")] + p[names.index("grass")] == pytest.approx(0.4)

@@ -92,6 +92,12 @@ def test_every_form_is_its_equation(corpus, form, name, prune):
     for context, row in zip(contexts.tolist(), got, strict=True):
         h = naive.cut(context, corpus.boundary)
         np.testing.assert_allclose(row, [expected.p(h, w) for w in range(V)], atol=1e-12)
+    for context in ([-1, 0], [-1, 6], [-1, -1]):  # nothing stands before these
+        h = tuple(i for i in context if i >= 0)
+        p = [expected.p(h, w) for w in range(V)]
+        np.testing.assert_allclose(np.exp(model.log_probs([context])[0]), p, atol=1e-12)
+        np.testing.assert_allclose(np.exp(-model.context_nll([context] * V, range(V))), p, atol=1e-12)
+        assert (model.orders([context] * V, range(V)) <= len(h) + 1).all()
 
 
 def test_discounts_come_from_the_counts_of_counts():

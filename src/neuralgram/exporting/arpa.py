@@ -6,7 +6,7 @@ from pathlib import Path
 
 from neuralgram.errors import InputError
 from neuralgram.ngram.arpa import write_arpa
-from neuralgram.ngram.backoff import BackoffModel
+from neuralgram.ngram.backoff_model import BackoffModel
 from neuralgram.textmodel import END, TextModel
 
 

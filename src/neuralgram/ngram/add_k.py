@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError
-from neuralgram.ngram.counts import Counts, Frequencies
+from neuralgram.explanation import Index, Panel, Spelled
+from neuralgram.ngram.counts import Counts, Frequencies, shares
 from neuralgram.ngram.model import Config, Counting, NgramModel, State, sizes
 from neuralgram.ngram.trie import Floats, Ints, require_order
+from neuralgram.numbers import number
 from neuralgram.settings import setting
 from neuralgram.text.windows import Corpus, as_ids
 
@@ -89,6 +91,20 @@ class AddK(NgramModel):
         pairs = self._frequencies.pairs(windows, as_ids(targets))
         rows, length = np.arange(len(windows)), self._frequencies.whole(windows)
         return -log_share(pairs.joint[rows, length], pairs.total[rows, length], self.k, self.vocab_size)
+
+    def explain(self, context: Ints, words: Sequence[int]) -> tuple[Panel, ...]:
+        """The contexts, short to long, and the counts after the one that is read."""
+        used = int(self._frequencies.whole(context[None, :])[0])
+        contexts, joint, total = self._frequencies.told(context, {used: f"← read (order {used + 1})"})
+        k, V = number(self.k), self.vocab_size
+        equation = f"(c(h w) + k) / (c(h) + k·V), k = {k}, V = {V}"
+
+        def opened(index: Index, spelled: Spelled) -> tuple[str, str]:
+            count = number(float(joint[index[0], used]))
+            return equation, f"({count} + {k}) / ({number(float(total[used]))} + {k}·{V})"
+
+        p = np.exp(self.log_probs(context[None, :])[0])
+        return contexts, shares(joint, p, f"p = {equation}", opened)
 
     def state(self) -> State:
         """The counts."""

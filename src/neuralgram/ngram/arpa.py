@@ -27,7 +27,8 @@ import numpy as np
 
 from neuralgram.errors import InputError, TextError
 from neuralgram.ngram.arpa_reader import END, LN10, START, UNKNOWN, Arpa, Reader
-from neuralgram.ngram.backoff import BackoffModel, BackoffTable
+from neuralgram.ngram.backoff import BackoffTable
+from neuralgram.ngram.backoff_model import BackoffModel
 
 _ESCAPES = {" ": "▁", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\v": "\\v", "\f": "\\f", "\0": "\\0"}
 KENLM_ORDERS = range(2, 7)  # what KenLM is built to load unless told otherwise

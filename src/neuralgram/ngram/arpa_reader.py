@@ -17,7 +17,8 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from neuralgram.errors import TextError
-from neuralgram.ngram.backoff import BackoffModel, BackoffTable
+from neuralgram.ngram.backoff import BackoffTable
+from neuralgram.ngram.backoff_model import BackoffModel
 from neuralgram.ngram.trie import Floats, Ints, Trie
 
 START, END, UNKNOWN = "<s>", "</s>", "<unk>"

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from neuralgram.errors import ModelDirError
-from neuralgram.ngram.model import Config, NgramModel, State, sizes
+from neuralgram.ngram.model import State
 from neuralgram.ngram.trie import Floats, Ints, Trie, join
-from neuralgram.text.windows import as_ids
 
 
 class Counted(NamedTuple):
@@ -152,45 +151,3 @@ def prune(table: BackoffTable, kept: Sequence[NDArray[np.bool_]]) -> BackoffTabl
 def _only(columns: Sequence[NDArray[Any]], whole: int, kept: Sequence[NDArray[np.bool_]]) -> tuple[NDArray[Any], ...]:
     """Columns of rising orders: the first `whole` as they are, of the others what is kept."""
     return (*columns[:whole], *(c[keep] for c, keep in zip(columns[whole:], kept, strict=False)))
-
-
-class BackoffModel(NgramModel):
-    """A counting model that is a back-off table; what is read from an ARPA file is one with no more than that."""
-
-    smoothing: ClassVar[str] = "arpa"
-    nothing = -1  # it is listed nowhere, so a search ends there
-
-    def __init__(self, table: BackoffTable, options: Config | None = None) -> None:
-        self.table = table
-        self.vocab_size = table.trie.vocab_size
-        self.context = table.order - 1
-        self.boundary = table.boundary
-        self._options = dict(options or {})
-
-    def log_probs(self, contexts: ArrayLike) -> NDArray[np.float64]:
-        """Natural log-probabilities [B, V] after `contexts` [B, c]."""
-        return self.table.rows(self.check_windows(contexts))
-
-    def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
-        """−log P(target | context) in nats, [B]."""
-        return self.table.losses(self.check_windows(contexts, targets), as_ids(targets))
-
-    def orders(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.int64]:
-        """The length of the n-gram each probability is read from, [B]."""
-        return self.table.longest(self.check_windows(contexts, targets), as_ids(targets))
-
-    def state(self) -> State:
-        """The table."""
-        return self.table.state()
-
-    def config(self) -> Config:
-        """What was chosen: the order, and the form, discounts and pruning of an estimator."""
-        return self.chosen(**self._options)
-
-    @classmethod
-    def restored(cls, config: Config, state: State) -> Self:
-        """The model that `config()` and `state()` describe."""
-        V, order, boundary = sizes(config)
-        known = ("smoothing", "order", "vocab_size", "boundary")
-        options = {name: value for name, value in config.items() if name not in known}
-        return cls(BackoffTable.from_state(V, order, boundary, state), options)

@@ -7,6 +7,7 @@ back-off form) to those of them that the text lacks, if any. (Brown et al. 1992.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,13 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError, ModelDirError
+from neuralgram.explanation import Index, Panel, Quantity, Spelled
 from neuralgram.ngram.backoff import BackoffTable
+from neuralgram.ngram.backoff_model import panels
 from neuralgram.ngram.counts import Counts
 from neuralgram.ngram.counts_on_disk import chunk_of, replaced
 from neuralgram.ngram.kneser_ney import Discounts, Plan, Smoothing, described, estimate, form_of, numbered
 from neuralgram.ngram.model import Config, NgramModel, State, log, sizes
 from neuralgram.ngram.trie import Floats, Ints
 from neuralgram.ngram.word_classes import Classes, exchange
+from neuralgram.numbers import number
 from neuralgram.settings import setting
 from neuralgram.text.windows import Corpus, as_ids, smallest_dtype, token_frequencies
 
@@ -99,6 +103,35 @@ class ClassModel(NgramModel):
         """−log P(target | context) in nats, [B]."""
         windows, words = self.check_windows(contexts, targets), as_ids(targets)
         return self.table.losses(self.class_of[windows], self.class_of[words]) - self.log_word[words]
+
+    def orders(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.int64]:
+        """The length of the n-gram of classes each probability is read from, [B]."""
+        windows, words = self.check_windows(contexts, targets), as_ids(targets)
+        return self.table.longest(self.class_of[windows], self.class_of[words])
+
+    def explain(self, context: Ints, words: Sequence[int]) -> tuple[Panel, ...]:
+        """Each word within its class, then the way of the classes through their table."""
+        classes = self.class_of[context]
+        of_class = np.exp(self.table.rows(classes[None, :])[0])[self.class_of]
+        within = np.exp(self.log_word)
+
+        def opened(index: Index, spelled: Spelled) -> tuple[str, str]:
+            w = index[0]
+            return "P(class | h)·P(w | class)", f"{number(float(of_class[w]))}·{number(float(within[w]))}"
+
+        quantities = (
+            Quantity("class", self.class_of.astype(np.float64)),
+            Quantity("P(class | h)", of_class),
+            Quantity("P(w | class)", within),
+            Quantity("p", of_class * within, "p = P(g(w) | g(h)) · P(w | g(w))", opened=opened),
+        )
+        own = Panel("Words within classes", quantities, text="Where P(class | h) comes from stands below.")
+        return own, *(p.over(self.class_of, self._members) for p in panels(self.table, self.config(), classes))
+
+    def _members(self, g: int, spelled: Spelled) -> str:
+        """A class by its first words."""
+        words = np.flatnonzero(self.class_of == g)
+        return f"{{{' '.join(spelled(int(w)) for w in words[:3])}{' …' if len(words) > 3 else ''}}}"
 
     def state(self) -> State:
         """The table over classes, `class_of` and `log_word` [V]."""

@@ -12,6 +12,7 @@ tokens of context, j = 0 … c the length of the context used.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
+from neuralgram.explanation import Opened, Panel, Quantity, ending
 from neuralgram.ngram import counts_on_disk
 from neuralgram.ngram.counts_on_disk import Order, ends, group
 from neuralgram.ngram.trie import Continuations, Floats, Ints, Trie, join, require_order
@@ -132,6 +134,22 @@ class Frequencies:
         total = np.stack([_at(self.totals[j], nodes[:, j]) for j in range(nodes.shape[1])], axis=1)
         return nodes, total
 
+    def told(self, ids: Ints, marks: Mapping[int, str]) -> tuple[Panel, Floats, Floats]:
+        """The contexts that end the window `ids` [c], as a panel; c(h w) after each, [V, c + 1]; c(h), [c + 1]."""
+        nodes, total = self.seen(ids[None, :])
+        joint = np.zeros((self.trie.vocab_size, len(ids) + 1))
+        for j in range(len(ids) + 1):
+            found = self.continuations(nodes, np.array([j]), j)
+            joint[found.word, j] = self.counts.counts[j][found.node]
+        times = total[0].astype(np.float64)
+        quantities = (
+            Quantity("c(h)", times, "Σ_w c(h w)"),
+            Quantity("words", np.count_nonzero(joint, axis=0).astype(np.float64), "how many different ones followed"),
+        )
+        text = "h is the end of the window; c(h) is how often it was followed by anything in training."
+        rows = ending(ids)
+        return Panel("The contexts, short to long", quantities, rows, "h", text, marks=marks), joint, times
+
     def relative(self, nodes: Ints, total: Ints, length: Ints) -> Floats:
         """Rows p(· | the last `length` [B] tokens), [B, V]; uniform where that context is unseen."""
         V = self.trie.vocab_size
@@ -151,6 +169,13 @@ class Frequencies:
     def whole(self, contexts: Ints) -> Ints:
         """How many tokens of each context are read, [B]: all, or back to the last boundary symbol."""
         return whole(contexts, self.counts.boundary)
+
+
+def shares(joint: Floats, p: Floats, equation: str, opened: Opened) -> Panel:
+    """The counts c(h w) [V, c + 1] after each context, and p [V] made of those after one of them."""
+    names = [f"after {j}" for j in range(joint.shape[1])]
+    counted = Quantity("c(h w)", joint, "by words of context", columns=names)
+    return Panel("Counts to probabilities", (counted, Quantity("p", p, equation, opened=opened)))
 
 
 def whole(contexts: Ints, boundary: int | None) -> Ints:

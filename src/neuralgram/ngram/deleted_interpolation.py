@@ -8,6 +8,7 @@ A p_i whose context never occurs, which the paper leaves open, is the next short
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -15,10 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError, ModelDirError
+from neuralgram.explanation import Index, Panel, Quantity, Spelled
 from neuralgram.ngram.context_bins import bin_count, bin_of, em
 from neuralgram.ngram.counts import Counts, Frequencies
 from neuralgram.ngram.model import Config, Counting, NgramModel, State, log, sizes
 from neuralgram.ngram.trie import Floats, Ints
+from neuralgram.numbers import number
 from neuralgram.settings import setting
 from neuralgram.text.windows import Corpus, as_ids
 
@@ -107,6 +110,27 @@ class DeletedInterpolation(NgramModel):
     def _bins(self, contexts: Ints, total: Ints) -> Ints:
         length = self._frequencies.whole(contexts)
         return bin_of(total[np.arange(len(length)), length], self.tokens)
+
+    def explain(self, context: Ints, words: Sequence[int]) -> tuple[Panel, ...]:
+        """The contexts, short to long; every order's relative frequency and its weight in this context's bin."""
+        marks = dict.fromkeys(range(self.order), "← read, weighted")
+        contexts, _, _ = self._frequencies.told(context, marks)
+        window, V = context[None, :], self.vocab_size
+        p_i, bins = self.components(np.repeat(window, V, axis=0), np.arange(V))
+        alphas = self.alphas[int(bins[0])]
+
+        def opened(index: Index, spelled: Spelled) -> tuple[str, str]:
+            pairs = zip(alphas, p_i[index[0]], strict=True)
+            return "Σ_i α_i·p_i", " + ".join(f"{number(float(a))}·{number(float(x))}" for a, x in pairs)
+
+        columns = [f"p{i}" for i in range(len(alphas))]
+        quantities = (
+            Quantity("p_i", p_i, "p0 = 1/V, then c(h w)/c(h) order by order", columns=columns),
+            Quantity("p", np.exp(self.log_probs(window)[0]), "p = Σ_i α_i p_i", opened=opened),
+        )
+        weights = ", ".join(f"α{i} = {number(float(a))}" for i, a in enumerate(alphas))
+        text = f"How often the whole context occurs puts it into bin {int(bins[0])}; its weights: {weights}."
+        return contexts, Panel("Interpolation", quantities, text=text)
 
     def state(self) -> State:
         """The counts and the weights."""

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 from neuralgram.errors import InputError
 from neuralgram.ngram import discounts as absolute
 from neuralgram.ngram.adjusted_counts import Adjusted, Form, pruning, table
-from neuralgram.ngram.backoff import BackoffModel, BackoffTable
+from neuralgram.ngram.backoff import BackoffTable
+from neuralgram.ngram.backoff_model import BackoffModel
 from neuralgram.ngram.counts import Counts
 from neuralgram.ngram.model import Counting
 from neuralgram.ngram.trie import Floats

@@ -106,7 +106,7 @@ class NgramModel(LanguageModel):
         return base | {"boundary": self.boundary} | options
 
 
-_STORED = ESTIMATORS | {"arpa": "neuralgram.ngram.backoff:BackoffModel"}
+_STORED = ESTIMATORS | {"arpa": "neuralgram.ngram.backoff_model:BackoffModel"}
 
 
 def sizes(config: Config) -> tuple[int, int, int | None]:

@@ -10,21 +10,26 @@ frequency, every token has 1/V. `floor` ε mixes in the uniform distribution, (1
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuralgram.ngram.counts import Counts, Frequencies, longest
+from neuralgram.explanation import Index, Panel, Spelled
+from neuralgram.ngram.counts import Counts, Frequencies, longest, shares
 from neuralgram.ngram.model import Config, Counting, NgramModel, State, log, sizes
 from neuralgram.ngram.trie import Floats, Ints
+from neuralgram.numbers import number
 from neuralgram.settings import setting
 from neuralgram.text.windows import Corpus, as_ids
 
 
 class RelativeFrequency(NgramModel):
-    """Counts, read as they are; `_length` says after how many tokens."""
+    """Counts, read as they are; `_length` says after how many tokens, `fallen` why not after all of them."""
+
+    fallen: ClassVar[str] = ""
 
     @dataclass(frozen=True)
     class Settings(Counting):
@@ -83,6 +88,23 @@ class RelativeFrequency(NgramModel):
             out[p == 0] = np.log(self.floor) - np.log(self.vocab_size)
         return out
 
+    def explain(self, context: Ints, words: Sequence[int]) -> tuple[Panel, ...]:
+        """The contexts, short to long, and the counts after the one that is read."""
+        window = context[None, :]
+        used = int(self._length(window, self._frequencies.seen(window)[1])[0])
+        mark = f"← read (order {used + 1}){self.fallen if used < self.context else ''}"
+        contexts, joint, total = self._frequencies.told(context, {used: mark})
+        floor, V = number(self.floor), self.vocab_size
+        equation = "c(h w) / c(h)" + (f", mixed with {floor} of 1/V" if self.floor else "")
+
+        def opened(index: Index, spelled: Spelled) -> tuple[str, str]:
+            count, whole = number(float(joint[index[0], used])), number(float(total[used]))
+            share = f"{count} / {whole}" if total[used] else f"1 / {V}"
+            return equation, f"(1 − {floor})·{share} + {floor}/{V}" if self.floor else share
+
+        p = np.exp(self.log_probs(window)[0])
+        return contexts, shares(joint, p, f"p = {equation}", opened)
+
     def state(self) -> State:
         """The counts."""
         return self._frequencies.counts.state()
@@ -118,10 +140,16 @@ class LongestMatch(RelativeFrequency):
     """The relative frequencies after the longest end of the context that was seen."""
 
     smoothing = "longest-match"
+    fallen = "; longer ones were never seen"
 
     def matched(self, contexts: ArrayLike) -> NDArray[np.int64]:
         """How many of the last tokens of each context [B, c] are read, [B]: 0 … c."""
         return longest(self._frequencies.seen(self.check_windows(contexts))[1])
+
+    def orders(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.int64]:
+        """How many tokens each probability is read from, the predicted one included, [B]."""
+        self.check_windows(contexts, targets)
+        return self.matched(contexts) + 1
 
     def _length(self, windows: Ints, total: Ints) -> Ints:
         return longest(total)

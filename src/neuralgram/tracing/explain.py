@@ -83,10 +83,8 @@ def _trace(lm: LanguageModel, ids: NDArray[np.int64], naming: _Naming, target: i
         parts = tuple(Part(float(w), t) for w, t in zip(weights, traces, strict=True))
         sections = mixture_sections(parts, log_p, words, bin_of(lm, ids))
     else:
-        from neuralgram.tracing.counting import counting_sections
-
         told = panels.sections(lm.explain(ids, panels.looked_at(words)), words)
-        sections = told or counting_sections(lm, ids, log_p, words) or [panels.distribution(log_p, words)]
+        sections = told or [panels.distribution(log_p, words)]
     names = {"mixture": "mixture", "ngram": "counting"}
     window, top, outcome = _base(lm, ids, naming, log_p, words)
     return Trace(
