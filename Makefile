@@ -34,7 +34,7 @@ check: $(VENV)/ready-dev ## formatting, lint, types, the arrows between rooms, c
 	$(BIN)/lint-imports
 	@if [ -f .coverage ]; then $(BIN)/coverage report --fail-under=88 --format=total; else echo "no coverage data: run make test first"; exit 2; fi
 
-mutants: $(VENV)/ready-dev ## the pitfalls of the model, each applied to a copy and killed by a named test
+mutants: $(VENV)/ready-dev ## the pitfalls of the model, each applied to a copy and killed by a named test; a student's tests graded
 	$(BIN)/python tests/mutants.py
 
 bench: $(VENV)/ready-dev ## ratios against peers, measured in one run

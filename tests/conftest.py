@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+# Set before anything imports PyTorch, and handed on to every process that a test starts: two workers whose libraries
+# each take all the cores wait for one another, and a suite of two minutes lasts eight.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

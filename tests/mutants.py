@@ -3,7 +3,8 @@
     python tests/mutants.py [WORD …]      only the mutants whose name contains one of the words
 
 A mutant survives, and the run fails, where its test still passes; a mutant whose text no longer occurs exactly
-once fails loudly, so that none goes stale; the named tests must pass without any mutation.
+once fails loudly, so that none goes stale; the named tests must pass without any mutation. Without words, a whole set
+of tests as a student might hand it in (`checking/student_tests.py`) is graded too: it notices every pitfall.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from neuralgram.checking.grading import grade_tests
 from neuralgram.errors import InputError
 from neuralgram.pitfalls import PITFALLS, Edit, apply
 
@@ -157,6 +159,14 @@ def judge(mutant: Mutant) -> str:
     return "SURVIVED" if result.returncode == 0 else f"no test ran:\n{result.stdout}{result.stderr}"
 
 
+def unnoticed() -> list[str]:
+    """The pitfalls that a student's whole set of tests does not fail on."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(ROOT / "tests" / "checking" / "student_tests.py", Path(folder) / "test_mine.py")
+        grade = grade_tests(Path(folder), "my_nplm", seconds=300)
+    return [name for name in PITFALLS if name not in grade.killed]
+
+
 def main(words: list[str]) -> int:
     chosen = [mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)]
     unmutated = test(sorted({mutant.test for mutant in chosen}), SOURCE.parent)
@@ -169,7 +179,10 @@ def main(words: list[str]) -> int:
         print(f"{verdict:10s}{mutant.name}  ({mutant.test})")
     killed = verdicts.count("killed")
     print(f"{killed} of {len(chosen)} mutants killed")
-    return int(killed != len(chosen))
+    left = [] if words else unnoticed()
+    if not words:
+        print(f"a student's tests notice {len(PITFALLS) - len(left)} of {len(PITFALLS)} pitfalls", *left)
+    return int(killed != len(chosen) or bool(left))
 
 
 if __name__ == "__main__":
