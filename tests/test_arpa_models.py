@@ -9,7 +9,7 @@ from neuralgram.cli import main
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.exporting.arpa import to_arpa
 from neuralgram.ngram import fit
-from neuralgram.text.corpora import encode_units
+from neuralgram.text.strings import encode_units
 from neuralgram.text.tokenizers import Words
 from neuralgram.textmodel import TextModel
 

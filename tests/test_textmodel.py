@@ -8,7 +8,7 @@ import pytest
 import neuralgram as ng
 from neuralgram import InputError, Sampling
 from neuralgram.ngram import estimator
-from neuralgram.text.corpora import encode_units
+from neuralgram.text.strings import encode_units
 from neuralgram.text.tokenizers import Bytes, tokenizer_class
 from neuralgram.textmodel import END, TextModel
 

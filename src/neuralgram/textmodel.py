@@ -6,7 +6,6 @@ symbol, and are bytes counted. Everything below works on ids; everything above s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -21,11 +20,13 @@ from neuralgram.errors import InputError, ModelDirError
 from neuralgram.glance import table
 from neuralgram.lm import LanguageModel, perplexity
 from neuralgram.sampling import Chooser, Sampling
-from neuralgram.text.windows import Corpus
+from neuralgram.text.windows import Corpus, Ids, Windows
 
 if TYPE_CHECKING:
+    from neuralgram.text.scores import Scores
     from neuralgram.text.tokenizers import Tokenizer
 
+_BLOCK = 1 << 18  # characters of texts that are scored at once
 END = "<end>"  # how a person is shown the boundary symbol; it can never be part of a text
 
 
@@ -92,30 +93,82 @@ class TextModel:
 
     def corpus(self, text: str) -> Corpus:
         """The text as ids: one stream, one unit a line, or one unit in all."""
-        from neuralgram.text.corpora import encode_units
+        from neuralgram.text.strings import encode_texts
 
-        return encode_units(self.tokenizer, self.boundary, [text])
+        return self._corpus(encode_texts(self.tokenizer, self.boundary, [text]).ids)
 
-    def score(self, text: str) -> list[TokenScore]:
-        """Every predicted token of `text` with its loss in nats and its character offsets."""
-        ids, spans = self._spans(text)
-        corpus = Corpus(ids, self.model.vocab_size, self.boundary_id)
-        windows = corpus.windows(self.model.context)
-        losses = self.model.score(windows)
-        first = len(ids) - len(losses)
-        return [
-            TokenScore(self.symbol(int(token)), int(token), int(start), int(end), float(nats))
-            for token, (start, end), nats in zip(ids[first:], spans[first:], losses, strict=True)
-        ]
+    def score(self, text: str, *, ends: bool = True) -> list[TokenScore]:
+        """Every predicted token of `text` with its loss in nats and its character offsets; `ends=False` leaves out
+        the ends of units."""
+        return self.score_texts([text], ends=ends)[0]
 
-    def perplexity(self, text: str) -> float:
-        """exp of the total loss of `text` over its scored tokens."""
-        corpus = self.corpus(text)
-        losses = self.model.score(corpus.windows(self.model.context))
-        if not len(losses):
+    def score_texts(self, texts: Iterable[str], *, ends: bool = True) -> list[list[TokenScore]]:
+        """`score` of each text, many short ones at once: each is scored as if it were alone."""
+        from neuralgram.text.strings import place_text
+
+        placed = [place_text(self.tokenizer, self.boundary, text) for text in texts]
+        ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in placed)])
+        starts = np.cumsum([0, *(len(ids) for ids, _ in placed)])
+        found = []
+        for scored, (own, spans) in zip(self._scores(ids, starts, ends=True), placed, strict=True):
+            first = len(own) - len(scored.ids)
+            each = zip(own[first:].tolist(), spans[first:].tolist(), scored.nats.tolist(), strict=True)
+            tokens = [TokenScore(self.symbol(token), token, start, end, nats) for token, (start, end), nats in each]
+            found.append([token for token in tokens if ends or token.id != self.boundary_id])
+        return found
+
+    def scores(self, texts: Iterable[str], *, ends: bool = True) -> Scores:
+        """The losses of many texts as arrays; `ends=False` leaves out the ends of units. Faster than `score_texts`:
+        nothing is said of where tokens stand.
+
+        Raises `TextError` for a text that the tokenizer cannot read, `texts[i]` of its block.
+        """
+        from neuralgram.text.scores import Scores
+
+        return Scores.join(self.score_blocks(texts, ends=ends))
+
+    def score_blocks(self, texts: Iterable[str], *, ends: bool = True) -> Iterator[Scores]:
+        """`scores` block by block, in the memory of one block: for more texts than fit into memory."""
+        from neuralgram.text.strings import encode_texts
+
+        for block in _blocks(texts):
+            yield self._scores(*encode_texts(self.tokenizer, self.boundary, block), ends=ends)
+
+    def perplexity(self, text: str, *, ends: bool = True) -> float:
+        """exp of the total loss of `text` over its scored tokens; `ends=False` leaves out the ends of units."""
+        from neuralgram.text.strings import encode_texts
+
+        encoded = encode_texts(self.tokenizer, self.boundary, [text])
+        scores = self._scores(*encoded, ends=ends)
+        if not len(scores.nats):
             why = "it has no line" if self.boundary_id is not None else self._width()
-            raise InputError(f"a text of {len(corpus)} tokens leaves nothing to score: {why}")
-        return perplexity(float(losses.sum()), len(losses))
+            raise InputError(f"a text of {len(encoded.ids)} tokens leaves nothing to score: {why}")
+        return perplexity(float(scores.nats.sum()), len(scores.nats))
+
+    def _scores(self, ids: Ids, starts: NDArray[np.int64], *, ends: bool) -> Scores:
+        """Of texts that stand one after another, text i from starts[i] to starts[i + 1] − 1."""
+        from neuralgram.text.scores import Scores
+
+        windows = self._corpus(ids).windows(self.model.context)
+        scored = np.arange(len(ids)) - np.repeat(starts[:-1], np.diff(starts)) >= windows.start
+        nats = self._nats(windows, np.flatnonzero(scored) - windows.start)
+        if not ends and self.boundary_id is not None:
+            nats = nats[ids[scored] != self.boundary_id]
+            scored &= ids != self.boundary_id
+        begins = np.append(0, np.cumsum(scored))[starts]
+        return Scores.of(self.tokenizer, self.boundary, ids[scored].astype(np.int64), nats, begins)
+
+    def _nats(self, windows: Windows, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The losses of the windows at `places`: of streams one after another not of all, since the first tokens of
+        one have those of another before them."""
+        if len(places) == len(windows):
+            return self.model.score(windows)
+        size = self.model.score_batch
+        blocks = (windows.gather(places[i : i + size]) for i in range(0, len(places), size))
+        return np.concatenate([np.empty(0), *(self.model.context_nll(*block) for block in blocks)])
+
+    def _corpus(self, ids: Ids) -> Corpus:
+        return Corpus(ids, self.model.vocab_size, self.boundary_id)
 
     def predict(self, context: str, k: int = 5) -> list[Candidate]:
         """The `k` likeliest next tokens after `context`, best first; ties in id order."""
@@ -167,9 +220,10 @@ class TextModel:
 
     def window(self, prompt: str) -> NDArray[np.int64]:
         """The c ids the model reads after `prompt`; what is missing before a unit is the boundary symbol."""
-        prompt = _unify_line_ends(prompt)[0]
+        from neuralgram.text.strings import as_read
+
         context = self.model.context
-        ids = self._encode(self._last_unit(prompt))
+        ids = self._encode(self._last_unit(as_read(self.tokenizer, self.boundary, prompt)))
         if len(ids) >= context:
             return ids[len(ids) - context :]
         if self.boundary_id is None:
@@ -184,30 +238,10 @@ class TextModel:
         return np.asarray(self.tokenizer.encode(text)).astype(np.int64)
 
     def _last_unit(self, prompt: str) -> str:
-        return _lines(prompt)[-1] if self.boundary == "line" and prompt else prompt
+        return prompt.rpartition("\n")[-1] if self.boundary == "line" else prompt
 
     def _width(self) -> str:
         return f"this model reads windows of {self.model.context} and has no boundary symbol (--boundary stream)"
-
-    def _spans(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Ids of the text, units closed, and the character span of each."""
-        raw = self.tokenizer.raw and self.boundary != "line"
-        text, places = (text, None) if raw else _unify_line_ends(text)
-        pieces = _lines(text, trailing=False) if self.boundary == "line" else [text]
-        all_ids, all_spans, offset = [], [], 0
-        for piece in pieces:
-            ids, spans = self.tokenizer.encode_with_offsets(piece)
-            all_ids.append(np.asarray(ids).astype(np.int64))
-            all_spans.append(np.asarray(spans, np.int64).reshape(-1, 2) + offset)
-            offset += len(piece)
-            if self.boundary_id is not None:  # the end of the unit, which stands for no character
-                all_ids.append(np.array([self.boundary_id]))
-                all_spans.append(np.array([[offset, offset]]))
-            offset += 1  # the line end
-        if not all_ids:
-            return np.empty(0, np.int64), np.empty((0, 2), np.int64)
-        spans = np.concatenate(all_spans)
-        return np.concatenate(all_ids), spans if places is None else places[spans]
 
 
 def load(folder: Path | str) -> TextModel:
@@ -246,20 +280,14 @@ def _until(tokens: Iterator[int], end: int | None) -> Iterator[int]:
         yield token
 
 
-def _lines(text: str, *, trailing: bool = True) -> list[str]:
-    """Split at line feeds only; with `trailing=False` a final one opens no further line."""
-    lines = text.split("\n")
-    return lines if trailing or lines[-1] else lines[:-1]
-
-
-def _unify_line_ends(text: str) -> tuple[str, NDArray[np.int64] | None]:
-    r"""The text with "\r\n" and "\r" read as "\n", and where each place of it is in the text given."""
-    if "\r" not in text:
-        return text, None
-    places, unified, start = [], [], 0
-    for end in re.finditer(r"\r\n?", text):
-        unified.append(text[start : end.start()] + "\n")
-        places.append(np.arange(start, end.start() + 1))
-        start = end.end()
-    places.append(np.arange(start, len(text) + 1))
-    return "".join([*unified, text[start:]]), np.concatenate(places)
+def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts in blocks of about `_BLOCK` characters, each text whole."""
+    block, size = [], 0
+    for text in texts:
+        block.append(text)
+        size += len(text) + 1
+        if size >= _BLOCK:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block

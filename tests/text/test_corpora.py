@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 from neuralgram.errors import InputError, TextError
 from neuralgram.families import TOKENIZERS
-from neuralgram.text.corpora import Corpora, build_corpora, encode_units, load_corpora
+from neuralgram.text.corpora import Corpora, build_corpora, load_corpora
 from neuralgram.text.pieces import PIECE
+from neuralgram.text.scores import text_stats
 from neuralgram.text.sources import Document, text_document
 from neuralgram.text.splits import PARTS, Split, assign_units, parse_split
-from neuralgram.text.stats import text_stats
 from neuralgram.text.store import IdWriter, load_corpus, save_corpus
+from neuralgram.text.strings import encode_units
 from neuralgram.text.tokenizers import Bpe, Bytes, Chars, Words
 from neuralgram.text.windows import Corpus
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from neuralgram.errors import InputError, TextError
-from neuralgram.text.corpora import build_corpora, encode_units
+from neuralgram.text.corpora import build_corpora
 from neuralgram.text.pieces import cut_pieces
 from neuralgram.text.sources import text_document
+from neuralgram.text.strings import encode_units
 from neuralgram.text.tokenizers import Bpe, Foreign, load_tokenizer
 from neuralgram.text.tokenizers import Tokenizer as Ours
 

@@ -105,7 +105,7 @@ def test_samples_are_found_by_name() -> None:
 
 def test_reading_text_needs_no_heavy_library() -> None:
     program = (
-        "import sys; import neuralgram.text.corpora, neuralgram.text.samples, neuralgram.text.stats\n"
+        "import sys; import neuralgram.text.corpora, neuralgram.text.samples, neuralgram.text.scores\n"
         "print(sorted({'tokenizers', 'zstandard', 'torch', 'rich'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.lm import perplexity
-from neuralgram.text.stats import text_stats
+from neuralgram.text.scores import text_stats
 from neuralgram.text.windows import Corpus
 from neuralgram.textmodel import TextModel
 

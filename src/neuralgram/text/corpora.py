@@ -7,17 +7,17 @@ model is evaluated. Memory is bounded where a folder is given; without one the i
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from neuralgram.errors import InputError, TextError
-from neuralgram.text.passes import Made, Passes, unified
-from neuralgram.text.sources import Reading, Source, read_documents, text_document
+from neuralgram.text.passes import Made, Passes
+from neuralgram.text.sources import Reading, Source
 from neuralgram.text.splits import PARTS, Split, parse_split
-from neuralgram.text.staging import BOUNDARIES, Documents, Staged, TokenReader, stage
+from neuralgram.text.staging import BOUNDARIES, Documents, Staged
 from neuralgram.text.store import FORMAT, IdWriter, describe, load_corpus, read_json, write_json
 from neuralgram.text.tokenizers import Tokenizer, load_tokenizer, tokenizer_class
 from neuralgram.text.windows import Corpus, smallest_dtype
@@ -144,16 +144,6 @@ def load_corpora(folder: str | Path) -> Corpora:
     parts = {name: load_corpus(folder / name, tokenizer.hash) for name in story["parts"]}
     info = story["info"]
     return Corpora(tokenizer, info["boundary"], parts["train"], parts.get("valid"), parts.get("test"), info)
-
-
-def encode_units(tokenizer: Tokenizer, boundary: str, texts: Iterable[str]) -> Corpus:
-    """Strings as a corpus in memory: each is a document, read as a file of that text would be."""
-    documents = read_documents(map(text_document, texts), Reading(raw=tokenizer.raw, cut=tokenizer.cut(boundary)))
-    V = tokenizer.vocab_size + (boundary != "stream")
-    writer = IdWriter(None, smallest_dtype(tokenizer.vocab_size + 1))
-    read = unified(documents) if tokenizer.raw and boundary == "line" else documents
-    staged = stage(read, TokenReader(tokenizer), boundary, writer)
-    return Corpus(staged.ids, V, None if boundary == "stream" else tokenizer.vocab_size)
 
 
 def _check_lengths(corpora: Corpora, context: int) -> None:
