@@ -54,15 +54,31 @@ def test_what_has_no_arpa_file_is_refused(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:order")
-def test_commands_take_arpa_files_as_models(tmp_path, capsys):
+@pytest.mark.parametrize("name", ["m.arpa", "m.arpa.gz"])
+def test_every_command_takes_an_arpa_file_as_a_model(tmp_path, capsys, name):
     counting().save(tmp_path / "m")
-    (tmp_path / "text").write_text(TEXT)
-    for arguments in (
-        ["export", tmp_path / "m", "--to", "arpa", "--out", tmp_path / "m.arpa"],
-        ["eval", tmp_path / "m.arpa", tmp_path / "m", tmp_path / "text", "--json"],
-    ):
+    text, arpa = tmp_path / "text", tmp_path / name
+    text.write_text(TEXT)
+
+    def run(*arguments):
         with pytest.raises(SystemExit) as stopped:
             main([str(argument) for argument in arguments])
-        assert stopped.value.code == 0
-    one, two = json.loads(capsys.readouterr().out)["models"]
-    assert one["nats"] == pytest.approx(two["nats"], abs=1e-4)
+        captured = capsys.readouterr()
+        assert stopped.value.code == 0, captured.err
+        return json.loads(captured.out)
+
+    run("export", tmp_path / "m", "--to", "arpa", "--out", arpa, "--json")
+    for arguments in ((arpa, tmp_path / "m", text), (tmp_path / "m", arpa, "--text", text)):
+        one, two = run("eval", *arguments, "--json")["models"]
+        assert one["nats"] == pytest.approx(two["nats"], abs=1e-4)
+    told, of_directory = run("info", arpa, "--json"), run("info", tmp_path / "m", "--json")
+    same = ("kind", "vocab_size", "context", "parameters", "unit", "boundary")
+    assert {name: told[name] for name in same} == {name: of_directory[name] for name in same}
+    assert told["model"]["smoothing"] == "arpa"
+    run("predict", arpa, "the cat", "--json")
+    run("generate", arpa, "the cat", "--json")
+    run("trace", arpa, "the cat", "--json")
+    run("export", arpa, "--to", "arpa", "--out", tmp_path / "again.arpa", "--json")
+    assert ng.load(tmp_path / "again.arpa").perplexity(TEXT) == pytest.approx(ng.load(arpa).perplexity(TEXT), rel=1e-6)
+    run("mix", arpa, arpa, "--uniform", "--weights", "0.5,0.4,0.1", "--out", tmp_path / "mixed", "--json")
+    assert ng.load(tmp_path / "mixed").model.parts[0].size() == ng.load(arpa).model.size()

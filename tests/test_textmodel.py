@@ -106,6 +106,13 @@ def test_predictions_are_probabilities_best_first():
             m.predict("th", wrong)
 
 
+def test_a_temperature_beside_sampling_is_refused_not_ignored():
+    m = model("chars", "document")
+    with pytest.raises(InputError, match=r"temperature 0\.5 beside sampling"):
+        m.generate("th", 3, 0.5, sampling=Sampling(top_k=2))
+    assert "".join(m.generate("th", 9, sampling=Sampling(0.5))) == "".join(m.generate("th", 9, 0.5))
+
+
 def test_what_would_be_drawn_is_what_is_shown():
     m = model("chars", "document")
     shown = m.weights("th", Sampling(0.5))

@@ -125,6 +125,11 @@ class LanguageModel(ABC):
         was never seen fewer."""
         return np.full(len(self.check_windows(contexts, targets)), self.context + 1)
 
+    def seen(self, contexts: ArrayLike) -> NDArray[np.int64] | None:
+        """How many of the last tokens of each context [B, c] training saw together, with something after them, [B];
+        None where the model keeps no count of it."""
+        return None
+
     def unnormalized(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
         """About −log P(target | context) in nats, float64 [B], without a sum over V; only of models trained for it."""
         raise InputError(f"a {self.called} model has no scores without the sum over V: score it normalised")

@@ -193,6 +193,8 @@ class TextModel:
         `sampling` says more than a temperature: top-k, top-p, bans. `unknown=False` never draws the unknown symbol.
         Joined, the pieces are the new text.
         """
+        if sampling is not None and temperature != 1.0:
+            raise InputError(f"temperature {temperature} beside sampling: expected one of them; give Sampling the two")
         ids = self.ids(prompt, n, sampling=sampling or Sampling(temperature), seed=seed, unknown=unknown)
         return self.decode_after(prompt, ids)
 
@@ -265,7 +267,7 @@ def read_arpa(path: Path) -> TextModel:
     from neuralgram.ngram import arpa
     from neuralgram.text.tokenizers import Words
 
-    if not path.name.endswith((".arpa", ".arpa.gz", ".lm", ".lm.gz")):
+    if not modeldir.is_arpa(path):
         raise ModelDirError(f"{path}: is a file; expected a model directory, or an ARPA file (.arpa, .arpa.gz)")
     read = arpa.read_arpa(path)
     closed = read.model.boundary is not None

@@ -205,6 +205,17 @@ def test_info_on_a_text_shows_the_health_of_a_network(run, network, counts, text
         (["train", "ngram", "{text}", "--out", "{new}", "--order", "0"], "order 0"),
         (["eval", "{network}"], "expected at least one MODEL"),
         (["eval", "{new}", "{text}"], "no such model directory"),
+        (["eval", "{network}", "{counts}", "--part", "test"], "{counts} is a model: expected a TEXT"),
+        (["eval", "{network}", "{counts}", "--part", "test"], "(it was trained on {text})"),
+        (["eval", "{counts}", "{network}", "{odd}"], "{counts}: "),
+        (["generate", "{network}", "--temperature", "0", "--top-k", "3"], "--top-k at --temperature 0"),
+        (["generate", "{network}", "--temperature", "0", "--top-p", "0.5"], "--top-p at --temperature 0"),
+        (["info", "{network}", "--field", "text"], "--field without a TEXT"),
+        (
+            ["mix", "{network}", "{counts}", "--weights", "1,0", "--train", "{text}", "--out", "{new}"],
+            "--train without",
+        ),
+        (["mix", "{network}", "{counts}", "--weights", "1,0", "--field", "x", "--out", "{new}"], "--field without"),
         (["predict", "{network}", "the", "-k", "0"], "k = 0"),
         (["predict", "{network}", "ÿ"], "'ÿ' at character 0"),
         (["generate", "{network}", "--temperature", "-1"], "temperature -1"),
@@ -215,7 +226,9 @@ def test_info_on_a_text_shows_the_health_of_a_network(run, network, counts, text
 )
 def test_bad_input_is_one_line_and_two(run, network, counts, text, tmp_path, arguments, message):
     new = tmp_path / "new"
-    filled = [argument.format(network=network, counts=counts, text=text, new=new) for argument in arguments]
+    (odd := tmp_path / "odd.txt").write_text("the µ", encoding="utf-8")
+    named = {"network": network, "counts": counts, "text": text, "new": new, "odd": odd}
+    filled, message = [argument.format(**named) for argument in arguments], message.format(**named)
     code, _, err = run(*filled)
     last = err.strip().splitlines()[-1]
     assert code == 2

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from neuralgram import ngram
+from neuralgram.errors import InputError
 from neuralgram.families import ESTIMATORS
+from neuralgram.lm import LanguageModel
 from neuralgram.mixture import Mixture, Uniform
 from neuralgram.ngram.model import NgramModel
 from neuralgram.settings import described
@@ -195,3 +197,56 @@ def test_a_model_mixed_with_itself_is_itself(name):
     np.testing.assert_allclose(
         Mixture([model, model], [0.3, 0.7]).log_probs(contexts), model.log_probs(contexts), atol=1e-12
     )
+
+
+class Counted(LanguageModel):
+    """Answers as a coin does, and says how many windows it was asked at once."""
+
+    vocab_size, context, score_batch = 2, 1, 5000
+
+    def __init__(self):
+        self.asked = []
+
+    def log_probs(self, contexts):
+        return np.log(np.full((len(contexts), 2), 0.5))
+
+    def context_nll(self, contexts, targets):
+        self.asked.append(len(targets))
+        return np.full(len(targets), np.log(2.0))
+
+
+def test_a_stream_is_scored_in_the_batches_the_model_likes():
+    model = Counted()
+    assert model.perplexity(np.zeros(7001, int)) == pytest.approx(2)
+    assert model.asked == [5000, 2000]
+    model.nll(np.zeros(9, int), 3)
+    assert model.asked[2:] == [3, 3, 2]
+
+
+def test_what_is_asked_of_a_model_that_gives_no_more_than_the_two_answers():
+    model = Counted()
+    assert (model.kind, model.called, model.parts, model.boundary, model.says_boundary) == (
+        "model", "Counted", (), None, False,
+    )  # fmt: skip
+    assert (model.config(), model.state(), model.size()[:2]) == ({"vocab_size": 2, "context": 1}, {}, (0, "numbers"))
+    assert model.explain(np.array([0]), [1]) == ()
+    assert model.seen([[0]]) is None
+    assert repr(model) == "<Counted: V 2, context 1>"
+    assert "vocabulary" in model._repr_html_()
+    for ask in (lambda: model.unnormalized([[0]], [1]), lambda: Counted.from_state(model.config(), {})):
+        with pytest.raises(InputError, match="Counted"):
+            ask()
+
+
+@pytest.mark.parametrize(("name", "text", "order"), ALL)
+def test_the_likeliest_are_the_first_of_the_sorted_row(name, text, order):
+    model = made(name, text, order)
+    contexts = probes(CORPORA[text], model.context)[::7]
+    rows = model.log_probs(contexts)
+    found = model.top(contexts, 3)
+    for row, ids, log_p in zip(rows, *found, strict=True):
+        by_hand = sorted(range(len(row)), key=lambda i: (-row[i], i))[:3]
+        assert ids.tolist() == by_hand
+        assert log_p.tolist() == row[by_hand].tolist()
+    with pytest.raises(InputError, match="k = 0"):
+        model.top(contexts, 0)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from neuralgram.cli import main
+from neuralgram.errors import InputError, TextError
 from neuralgram.evaluation import report
 from neuralgram.evaluation.compare import rank, spread
 from neuralgram.evaluation.evaluate import Evaluation, evaluate
@@ -18,6 +19,7 @@ from neuralgram.ngram import fit
 from neuralgram.text.corpora import build_corpora
 from neuralgram.text.sources import text_document
 from neuralgram.text.staging import Documents
+from neuralgram.text.tokenizers import tokenizer_class
 from neuralgram.text.windows import Corpus, token_frequencies
 from neuralgram.textmodel import TextModel
 
@@ -96,6 +98,44 @@ def test_tokens_each_predicts_best(corpora):
     first, second = strengths([a, b])
     assert [(s.symbol, s.times, s.gained) for s in first] == [("b", 1, 2.0), ("c", 1, 1.0)]
     assert [(s.symbol, s.times, s.gained) for s in second] == [("d", 2, 12.0), ("a", 2, 2.0)]
+
+
+@pytest.mark.parametrize("blocks", [1, 6])
+@pytest.mark.parametrize(
+    ("a", "b", "first", "nats"),
+    [
+        ([1.0, np.inf, 3.0, 1.0, 2.0, 2.0], [2.0, np.inf, 3.5, 1.0, 2.0, 2.0], "a", 1.5 / 6),  # over the other tokens
+        ([1.0, 2.0, 3.0, 1.0, 2.0, np.inf], [9.0, 9.0, 9.0, 9.0, 9.0, 9.0], "b", np.inf),
+        ([9.0, np.inf, 9.0, 9.0, 9.0, 9.0], [1.0, np.inf, np.inf, 1.0, 1.0, 1.0], "a", np.inf),
+        ([1.0, np.inf, 3.0, 1.0, 2.0, 2.0], [2.0, 2.0, np.inf, 1.0, 2.0, 2.0], "a", 0.0),  # both are infinite
+        ([np.inf] * 6, [np.inf] * 6, "a", 0.0),
+    ],
+)
+def test_infinite_losses_are_compared_and_give_no_nan(corpora, monkeypatch, a, b, first, nats, blocks):
+    monkeypatch.setattr("neuralgram.evaluation.compare.BLOCKS", blocks)
+    ranked = rank([scored(np.array(b), corpora, "b"), scored(np.array(a), corpora, "a")])
+    assert ranked[0].evaluation.path == first
+    found = ranked[1].difference
+    assert found.nats == pytest.approx(nats)
+    assert not np.isnan(found[:3]).any()
+    assert found.low <= found.nats <= found.high
+    assert not found.decided
+    assert "nan" not in " ".join(report.cells(ranked[1]))
+
+
+def test_an_infinite_loss_among_seeds_has_no_nan_either(corpora):
+    losses = np.array([1.0, 2.0, 3.0, 3.0, 2.0, 1.0])
+    rows = [scored(losses + shift, corpora, f"m{i}", told(i)) for i, shift in enumerate((0.0, np.inf))]
+    ranked = rank(rows)
+    assert (ranked[0].seeds.sd_nats, ranked[0].seeds.sd_perplexity) == (np.inf, np.inf)
+    assert not ranked[1].better
+
+
+def test_what_is_gained_over_no_probability_at_all_is_infinite(corpora):
+    a = scored([1.0, 2.0, 3.0, 10.0, 2.0, 12.0], corpora)
+    first, second = strengths([a, scored([0.0, np.inf, 4.0, 5.0, 1.0, np.inf], corpora)])
+    assert [s.gained for s in first] == [np.inf, np.inf, 1.0]
+    assert all(np.isfinite(s.gained) for s in second)
 
 
 def test_sizes(corpora, tmp_path):
@@ -177,6 +217,29 @@ def test_seeds_of_a_split_stream_share_their_text(tmp_path):
     assert [len(ranking.rows) for ranking in evaluate_texts(models, Reading([text], "test"))] == [2]
 
 
+def test_which_of_several_models_refuses_a_text_is_said(tmp_path):
+    (tmp_path / "odd").write_text("a b µ b a")
+    models = []
+    for name, text in (("all", "a b µ"), ("few", "a b b a")):
+        tokenizer = tokenizer_class("chars").train([text])
+        model = TextModel(Uniform(tokenizer.vocab_size), tokenizer, path=tmp_path / name)
+        models.append(model)
+    with pytest.raises(TextError, match=r"few: .*'µ'"):
+        evaluate_texts(models, Reading([tmp_path / "odd"]))
+    with pytest.raises(TextError) as alone:
+        evaluate_texts(models[1:], Reading([tmp_path / "odd"]))
+    assert not str(alone.value).startswith(str(tmp_path / "few"))
+
+
+def test_of_a_text_that_is_too_short_the_model_is_named_for_whose_sake(tmp_path, corpora):
+    (tmp_path / "short").write_text("a b")
+    models = [model_of(fit("add-k", corpora.train, n, k=1.0), corpora) for n in (1, 4)]
+    for model, name in zip(models, ("one", "four"), strict=True):
+        model.path = tmp_path / name
+    with pytest.raises(InputError, match="four predicts from token 3 on"):
+        evaluate_texts(models, Reading([tmp_path / "short"]))
+
+
 def _loaded(folder):
     from neuralgram.textmodel import load
 
@@ -214,7 +277,7 @@ def test_the_command_draws_writes_and_refuses(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main([*arguments, "--markdown"])
     assert "| o3 |" in capsys.readouterr().out
-    for wrong in (["--markdown", "--json"], ["--picture", "bars.svg"]):
+    for wrong in (["--markdown", "--json"], ["--markdown", "--tokens"], ["--picture", "bars.svg"]):
         with pytest.raises(SystemExit) as stopped:
             main([*arguments, *wrong])
         assert stopped.value.code == 2

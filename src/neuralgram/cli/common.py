@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from neuralgram.numbers import figure, spaced
 
@@ -36,6 +37,15 @@ def reading_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def refuse_beside(why: str, *names: str) -> None:
+    """Refuse options that were given, by their names, where nothing would come of them: `--field without a TEXT`."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if option.name in names and given:
+            raise click.UsageError(f"{option.opts[0]} {why}: leave it out")
 
 
 def emit(value: dict[str, Any]) -> None:

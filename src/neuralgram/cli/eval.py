@@ -50,6 +50,8 @@ def command(
 
     if markdown and as_json:
         raise click.UsageError("--markdown and --json: expected one of the two")
+    if markdown and tokens:
+        raise click.UsageError("--markdown and --tokens: expected one of the two; --json has both")
     if picture is not None and picture.suffix.lower() != ".png":
         raise click.UsageError(f"--picture {picture}: expected a name that ends in .png")
     models, texts = _sort_arguments(paths, more)
@@ -71,12 +73,24 @@ def command(
 
 def _sort_arguments(paths: tuple[str, ...], more: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """Which arguments are models and which text: without --text the last is the text."""
-    models = [path for path in paths if (Path(path) / "config.json").exists()]
-    if more and len(models) == len(paths):
+    from neuralgram.modeldir import is_model
+
+    if is_model(paths[-1]) and more:
         return list(paths), list(more)
     if len(paths) < 2:
         raise click.UsageError(f"{paths[0]!r} alone: expected at least one MODEL and, last, a TEXT")
+    if is_model(paths[-1]):
+        raise click.UsageError(f"{paths[-1]} is a model: expected a TEXT, last or with --text{_trained_on(paths[-1])}")
     return list(paths[:-1]), [paths[-1], *more]
+
+
+def _trained_on(model: str) -> str:
+    """The text whose parts --part may name."""
+    from neuralgram.modeldir import read_story
+
+    story = {} if Path(model).is_file() else read_story(Path(model))
+    texts = story.get("data", {}).get("sources", {}).get("texts")
+    return f" (it was trained on {', '.join(texts)})" if texts else ""
 
 
 def _record(rankings: list[Ranking], tokens: bool) -> dict[str, Any]:

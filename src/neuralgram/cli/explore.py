@@ -21,10 +21,11 @@ def command(models: tuple[Path, ...], host: str, port: int, browser: bool) -> No
 
     if find_spec("nicegui") is None:
         raise InputError("the explorer needs NiceGUI, which is not installed: pip install 'neuralgram[explore]'")
-    from neuralgram.modeldir import read_story
+    from neuralgram.modeldir import is_model, read_story
 
-    for path in models:
-        read_story(path)  # what is no model directory is refused before the page opens
+    for path in models:  # what is no model is refused before the page opens
+        if not (path.is_file() and is_model(path)):
+            read_story(path)
     _check_free(host, port)
     from neuralgram.serving.explorer.app import serve
 

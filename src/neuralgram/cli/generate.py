@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from neuralgram.cli.common import emit, json_option, model_argument
+from neuralgram.cli.common import emit, json_option, model_argument, refuse_beside
 
 
 @click.command("generate")
@@ -36,6 +36,8 @@ def command(
     from neuralgram.sampling import Sampling
     from neuralgram.textmodel import load
 
+    if temperature == 0:
+        refuse_beside("at --temperature 0, which takes the likeliest token", "top_k", "top_p")
     sampling = Sampling(temperature, top_k, top_p)
     loaded = load(model)
     if as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuralgram.cli.common import emit, json_option, model_argument, reading_options
+from neuralgram.cli.common import emit, json_option, model_argument, reading_options, refuse_beside
 from neuralgram.numbers import plain
 
 if TYPE_CHECKING:
@@ -27,26 +27,9 @@ def command(model: Path, text: str | None, field: str | None, encoding: str, err
     With TEXT, the health of a network on it: saturated and dead units, first loss against log V, norms, the ratio of
     updates to weights, the rank of its log-probabilities against its bound.
     """
-    from neuralgram.modeldir import load
-
-    saved = load(model)
-    story = saved.info
-    state: dict[str, Any] = saved.model.state()
-    size = saved.model.size()
-    shapes = {name: list(array.shape) for name, array in state.items()}
-    record = {
-        "path": str(model),
-        "kind": story.get("kind", "nplm"),
-        "vocab_size": saved.model.vocab_size,
-        "context": saved.model.context,
-        "parameters": size.numbers,
-        "unit": size.unit,
-        "model": saved.model.config(),
-        "tokenizer": saved.tokenizer.name if saved.tokenizer else story.get("tokenizer"),
-        "boundary": saved.boundary,
-        "tensors": shapes,
-        **{key: story[key] for key in ("training", "data", "command", "versions", "parts") if story.get(key)},
-    }
+    if text is None:
+        refuse_beside("without a TEXT to read", "field", "encoding", "errors")
+    record = _record(model)
     found = None if text is None else _health(model, text, field, encoding, errors)
     if as_json:
         emit(record if found is None else {**record, "health": found.to_json()})
@@ -55,6 +38,27 @@ def command(model: Path, text: str | None, field: str | None, encoding: str, err
         print(line)
     if found is not None:
         print("\n" + found.render())
+
+
+def _record(path: Path) -> dict[str, Any]:
+    from neuralgram.modeldir import is_arpa, load
+    from neuralgram.textmodel import read_arpa
+
+    saved = read_arpa(path) if path.is_file() and is_arpa(path) else load(path)
+    model, story, size = saved.model, saved.info, saved.model.size()
+    return {
+        "path": str(path),
+        "kind": model.kind,
+        "vocab_size": model.vocab_size,
+        "context": model.context,
+        "parameters": size.numbers,
+        "unit": size.unit,
+        "model": model.config(),
+        "tokenizer": saved.tokenizer.name if saved.tokenizer else story.get("tokenizer"),
+        "boundary": saved.boundary,
+        "tensors": {name: list(array.shape) for name, array in model.state().items()},
+        **{key: story[key] for key in ("training", "data", "command", "versions", "parts") if story.get(key)},
+    }
 
 
 def _health(path: Path, text: str, *reading: str | None) -> Health:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from neuralgram.cli.common import emit, json_option, reading_options, say, table
+from neuralgram.cli.common import emit, json_option, reading_options, refuse_beside, say, table
 from neuralgram.numbers import figure, spaced
 
 
@@ -47,6 +47,10 @@ def command(as_json: bool, **given: Any) -> None:
     """
     from neuralgram.training.jobs.mixture import mix_models
 
+    if given["weights"] != "binned":
+        refuse_beside("without --weights binned, whose bins it counts", "train")
+    if not given["valid"]:
+        refuse_beside("without a text to read", "field", "encoding", "errors")
     given["command"] = shlex.join(["neuralgram", *sys.argv[1:]])
     given["models"] = list(given["models"])
     record = mix_models(given)

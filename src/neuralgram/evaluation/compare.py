@@ -78,7 +78,7 @@ def rank(evaluations: Sequence[Evaluation], *, documents: Documents | None = Non
 
     `documents` says where the files of a stream begin. Raises `InputError` where the tokens differ.
     """
-    ordered = sorted(evaluations, key=lambda e: (e.nats, e.path))
+    ordered = sorted(evaluations, key=_place)
     best, spread = ordered[0], spreads(ordered)
     for other in ordered[1:]:
         if not np.array_equal(other.targets, best.targets):
@@ -92,6 +92,12 @@ def rank(evaluations: Sequence[Evaluation], *, documents: Documents | None = Non
         found = difference(other.losses, best.losses, groups.starts, seed=seed, kind=groups.kind)
         rows.append(Ranked(other, found, own, found.decided and abs(found.nats) > _noise(spread[0], own)))
     return rows
+
+
+def _place(e: Evaluation) -> tuple[float, int, float, str]:
+    """The total loss; of infinite ones fewer tokens without probability come first, then the loss of the others."""
+    infinite = np.isinf(e.losses)
+    return e.nats, int(infinite.sum()), float(e.losses[~infinite].sum()), e.path
 
 
 def groups_of(evaluation: Evaluation, documents: Documents | None = None) -> Groups:
@@ -122,13 +128,19 @@ def difference(
 ) -> Difference:
     """Mean of `losses` − `reference` over tokens, with the 95% interval of a paired bootstrap over groups.
 
-    One group gives no interval: it is (−inf, inf).
+    A token that neither gives any probability tells them not apart. Where each gives none to a token that the other
+    does, both means are infinite, and the difference 0. One group gives no interval: it is (−inf, inf).
     """
-    gaps = np.add.reduceat(losses - reference, starts)
+    apart = ~(np.isinf(losses) & np.isinf(reference))
+    by_token = np.zeros(len(losses))
+    np.subtract(losses, reference, out=by_token, where=apart)
+    count, low, high = len(starts), by_token.min(initial=0.0), by_token.max(initial=0.0)
+    if np.isinf(low) or np.isinf(high):
+        return Difference(0.0 if np.isinf(low) and np.isinf(high) else float(low + high), -np.inf, np.inf, count, kind)
+    gaps = np.add.reduceat(by_token, starts)
     sizes = np.diff(np.append(starts, len(losses))).astype(np.float64)
     value = float(gaps.sum() / sizes.sum())
-    count = len(starts)
-    if count < 2 or not np.isfinite(gaps).all():
+    if count < 2:
         return Difference(value, -np.inf, np.inf, count, kind)
     rng = np.random.default_rng(seed)
     means = np.empty(DRAWS)
@@ -160,7 +172,11 @@ def spread(family: Sequence[Evaluation]) -> SeedSpread:
     """The spread of models that differ in their seed."""
     nats = np.array([e.nats / e.tokens for e in family])
     perplexities = np.array([e.perplexity for e in family])
-    return SeedSpread(len(family), float(nats.std(ddof=1)), float(perplexities.std(ddof=1)), float(perplexities.mean()))
+    return SeedSpread(len(family), _sd(nats), _sd(perplexities), float(perplexities.mean()))
+
+
+def _sd(values: NDArray[np.float64]) -> float:
+    return float(values.std(ddof=1)) if np.isfinite(values).all() else np.inf
 
 
 def recipe(model: TextModel) -> str | None:

@@ -78,7 +78,8 @@ class Bar(NamedTuple):
 def _bars(axes: Any, bars: Sequence[Bar], title: str) -> None:
     places = range(len(bars))
     values = [bar.value if math.isfinite(bar.value) else 0.0 for bar in bars]
-    axes.barh(places, values, color=BLUE, height=0.6, xerr=[bar.spread or 0.0 for bar in bars], ecolor=GREY)
+    spreads = [bar.spread if bar.spread is not None and math.isfinite(bar.spread) else 0.0 for bar in bars]
+    axes.barh(places, values, color=BLUE, height=0.6, xerr=spreads, ecolor=GREY)
     beside = [(bar.beside, place) for place, bar in zip(places, bars, strict=True) if bar.beside is not None]
     if beside:
         axes.plot(*zip(*beside, strict=True), "D", color=ORANGE, ms=5, label="the paper's")

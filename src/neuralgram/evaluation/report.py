@@ -141,7 +141,7 @@ def shown(difference: Difference | None, better: bool) -> str:
     if difference is None:
         return "first"
     if math.isinf(difference.nats):
-        return "+inf: gives a token no probability"
+        return f"{difference.nats:+}: gives a token no probability"
     verdict = "" if better else " (undecided)"
     return f"{difference.nats:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]{verdict}"
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neuralgram.errors import InputError
+from neuralgram.errors import InputError, NeuralgramError
 from neuralgram.evaluation.compare import Ranked, rank
 from neuralgram.evaluation.evaluate import evaluate, first_scored
 from neuralgram.text.corpora import build_corpora
@@ -67,7 +68,8 @@ def evaluate_texts(models: Sequence[TextModel], reading: Reading) -> list[Rankin
         how = _how(model, reading.part)
         text = texts.get(how)
         if text is None:
-            text = texts[how] = text_part(model, reading)
+            with _naming(model, models):
+                text = texts[how] = text_part(model, reading)
         same = (model.tokenizer.hash, model.boundary, text.key)
         groups.setdefault(same, (text, []))[1].append(model)
     return [_ranking(members, text) for text, members in groups.values()]
@@ -75,8 +77,20 @@ def evaluate_texts(models: Sequence[TextModel], reading: Reading) -> list[Rankin
 
 def _ranking(models: Sequence[TextModel], text: TextPart) -> Ranking:
     first = None if models[0].boundary_id is not None else first_scored(models)
-    evaluations = [evaluate(m, text.corpus, path=str(m.path or m.model), first=first) for m in models]
+    widest = sorted(models, key=lambda model: -model.model.context)  # of a text that is too short, the first complains
+    evaluations = [evaluate(m, text.corpus, path=str(m.path or m.model), first=first) for m in widest]
     return Ranking(rank(evaluations, documents=text.documents), text)
+
+
+@contextmanager
+def _naming(model: TextModel, models: Sequence[TextModel]) -> Iterator[None]:
+    """Where several models are asked, an error says which of them cannot."""
+    try:
+        yield
+    except NeuralgramError as error:
+        if len(models) == 1 or str(model.path) in str(error):
+            raise
+        raise type(error)(f"{model.path or model.model}: {error}") from None
 
 
 def text_part(model: TextModel, reading: Reading) -> TextPart:

@@ -5,7 +5,7 @@ and the tokens each predicts best. All from losses that are measured already.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,8 @@ def by_context(rows: Sequence[Evaluation], corpus: Corpus) -> Breakdown | Skippe
     if found is None:
         return Skipped(title, "no n-gram model of words is compared, and only one knows which contexts occur")
     windows = corpus.windows(found.context, rows[0].first if corpus.boundary is None else None)
-    seen = _Contexts(found)
-    lengths = np.concatenate([seen(windows.slice(i, i + _CHUNK)[0]) for i in range(0, len(windows), _CHUNK)])
+    chunks = [found.seen(windows.slice(i, i + _CHUNK)[0]) for i in range(0, len(windows), _CHUNK)]
+    lengths = np.concatenate([chunk for chunk in chunks if chunk is not None])
     labels = [f"{j} tokens" if j != 1 else "1 token" for j in range(found.context + 1)]
     return _broken(title, labels, lengths, rows)
 
@@ -89,7 +89,8 @@ def strengths(rows: Sequence[Evaluation]) -> list[list[Strength]]:
     for k in range(len(rows)):
         others = np.delete(totals, k, axis=0)
         with np.errstate(invalid="ignore"):
-            gain = np.nan_to_num(others.min(axis=0) - totals[k], nan=0.0) if len(others) else np.zeros(V)
+            gain = others.min(axis=0) - totals[k] if len(others) else np.zeros(V)
+        gain[np.isnan(gain)] = 0.0  # where all give it no probability
         top = np.argsort(-gain, kind="stable")[:SHOWN]
         out.append([Strength(rows[k].model.symbol(int(t)), int(counts[t]), float(gain[t])) for t in top if gain[t] > 0])
     return out
@@ -103,34 +104,11 @@ def _broken(title: str, labels: list[str], groups: NDArray[np.int64], rows: Sequ
     return Breakdown(title, [labels[g] for g in kept], tokens[kept].tolist(), [means.tolist() for means in nats])
 
 
-def _counting(model: LanguageModel) -> list[Any]:
-    """The n-gram models over words that a model is or has among its parts."""
-    parts = getattr(model, "parts", None)
-    if parts:
-        return [found for part in parts for found in _counting(part)]
-    kind, smoothing = getattr(model, "kind", ""), getattr(model, "smoothing", "")
-    return [model] if kind == "ngram" and smoothing != "class" and model.context > 0 else []
-
-
-class _Contexts:
-    """How many of the last tokens of a context a counting model saw together, with something after them."""
-
-    def __init__(self, model: Any) -> None:
-        from neuralgram.ngram.trie import Trie
-
-        self.trie, self.boundary = Trie.from_state(model.vocab_size, model.order, model.state()), model.boundary
-
-    def __call__(self, contexts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The lengths [B] of contexts [B, c]."""
-        from neuralgram.ngram.counts import whole
-
-        nodes = self.trie.contexts(contexts)
-        seen = np.empty((len(nodes), contexts.shape[1]), np.bool_)
-        for j in range(1, contexts.shape[1] + 1):
-            node, starts = nodes[:, j], self.trie.starts[j]
-            seen[:, j - 1] = (node >= 0) & (starts[node + 1] > starts[node])
-        found: NDArray[np.int64] = np.logical_and.accumulate(seen, axis=1).sum(axis=1)
-        return np.minimum(found, whole(contexts, self.boundary))
+def _counting(model: LanguageModel) -> list[LanguageModel]:
+    """The models that keep count of contexts: this one, or those it is made of."""
+    inside = [found for part in model.parts for found in _counting(part)]
+    knows = model.context > 0 and model.seen(np.empty((0, model.context), np.int64)) is not None
+    return [model, *inside] if knows else inside
 
 
 def _span(start: int, end: int | None) -> str:

@@ -133,6 +133,9 @@ class ClassModel(NgramModel):
         words = np.flatnonzero(self.class_of == g)
         return f"{{{' '.join(spelled(int(w)) for w in words[:3])}{' …' if len(words) > 3 else ''}}}"
 
+    def seen(self, contexts: ArrayLike) -> None:
+        """None: it counts classes, and keeps no count of tokens."""
+
     def state(self) -> State:
         """The table over classes, `class_of` and `log_word` [V]."""
         return self.table.state() | {"class_of": self.class_of, "log_word": self.log_word}

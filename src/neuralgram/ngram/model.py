@@ -5,16 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.families import ESTIMATORS, member
 from neuralgram.lm import LanguageModel, Size
+from neuralgram.ngram.counts import whole
 from neuralgram.ngram.counts_on_disk import LEAST
-from neuralgram.ngram.trie import require_order
+from neuralgram.ngram.trie import Trie, require_order
 from neuralgram.settings import check, read, setting
 
 State = dict[str, NDArray[Any]]
@@ -92,6 +94,21 @@ class NgramModel(LanguageModel):
             raise ModelDirError(str(error)) from None
         found: Self = made.restored(dict(config), state)
         return found
+
+    def seen(self, contexts: ArrayLike) -> NDArray[np.int64] | None:
+        """How many of the last tokens of each context [B, c] are counted together, with something after them, [B]."""
+        windows, trie = self.check_windows(contexts), self._trie
+        nodes = trie.contexts(windows)
+        found = np.empty(windows.shape, np.bool_)
+        for j in range(1, self.order):
+            node, starts = nodes[:, j], trie.starts[j]
+            found[:, j - 1] = (node >= 0) & (starts[node + 1] > starts[node])
+        together: NDArray[np.int64] = np.logical_and.accumulate(found, axis=1).sum(axis=1)
+        return np.minimum(together, whole(windows, self.boundary))
+
+    @cached_property
+    def _trie(self) -> Trie:
+        return Trie.from_state(self.vocab_size, self.order, self.state())
 
     def size(self) -> Size:
         """The n-grams of all orders that are listed; of a class model those of classes."""
