@@ -134,11 +134,13 @@ class _Added:
 
     def own(self, joint: Ints) -> Floats:
         """c(hw) + k of c(hw) [B]."""
-        return (joint if self.scale == 1 else joint / self.scale) + self.k
+        own: Floats = (joint if self.scale == 1 else joint / self.scale) + self.k
+        return own
 
     def whole(self, total: Ints) -> Floats:
         """c(h) + kV of c(h) [B]."""
-        return (total if self.scale == 1 else total / self.scale) + self.everywhere
+        whole: Floats = (total if self.scale == 1 else total / self.scale) + self.everywhere
+        return whole
 
 
 def _log_ratio(own: Floats | float, whole: Floats) -> Floats:
