@@ -104,7 +104,13 @@ OTHERS = [
     ),
     Mutant(
         "the reference does not average",
-        (Edit("neural/reference.py", "    g_y /= len(y)  # p − e_w, averaged\n", ""),),
+        (
+            Edit(
+                "neural/reference.py",
+                "        g_y /= math.prod(f.ids.shape[:-1])",
+                "        pass",
+            ),
+        ),
         REFERENCE + "test_gradients_equal_differences_where_a_word_repeats[False]",
     ),
     Mutant(
@@ -112,8 +118,8 @@ OTHERS = [
         (
             Edit(
                 "neural/reference.py",
-                "np.add.at(g_E, ids.ravel(), g_x.reshape(ids.size, -1))",
-                "g_E[ids.ravel()] = g_x.reshape(ids.size, -1)",
+                'np.add.at(grads["emb.weight"], f.ids.ravel(), g_x.reshape(f.ids.size, -1))',
+                'grads["emb.weight"][f.ids.ravel()] = g_x.reshape(f.ids.size, -1)',
             ),
         ),
         REFERENCE + "test_gradients_equal_differences_where_a_word_repeats[False]",

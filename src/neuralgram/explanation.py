@@ -13,12 +13,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.numbers import bracketed, number
+
 Floats: TypeAlias = NDArray[np.float64]
 Index: TypeAlias = tuple[int, ...]
 Spelled: TypeAlias = Callable[[int], str]
 Opened: TypeAlias = Callable[[Index, Spelled], tuple[str, str]]
 
 _WHOLE = 6  # tokens of a context that are written out
+_TERMS = 12  # products a formula writes out; the rest is given as their sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,3 +110,14 @@ def history(ids: NDArray[np.int64], length: int, spelled: Spelled) -> str:
     if length <= _WHOLE:
         return " ".join(found)
     return f"{found[0]} … {' '.join(found[-3:])} ({length} tokens)"
+
+
+def products(left: Floats, right: Floats) -> list[str]:
+    """The products `left[k]·right[k]` as text; of many only the largest, and what the others add up to."""
+    values = left * right
+    keep = set(np.argsort(-np.abs(values), kind="stable")[:_TERMS].tolist())
+    texts = [f"{bracketed(float(left[k]))}·{bracketed(float(right[k]))}" for k in sorted(keep)]
+    rest = [k for k in range(len(values)) if k not in keep]
+    if rest:
+        texts.append(f"({len(rest)} smaller terms: {number(float(values[rest].sum()))})")
+    return texts

@@ -82,6 +82,11 @@ class LanguageModel(ABC):
         """What a message calls it: the estimator's name, or the kind of model."""
         return self.kind if self.kind != "model" else type(self).__name__
 
+    @property
+    def summary(self) -> str:
+        """What it is, and its sizes, in a line."""
+        return f"{type(self).__name__}: V {self.vocab_size}, c {self.context}"
+
     # ---- what is stored: `from_state(config(), state(), parts)` is the same model ----
 
     def config(self) -> dict[str, Any]:
@@ -138,6 +143,10 @@ class LanguageModel(ABC):
         """How P after one window [c] is made, panel by panel, for `words`, the one that matters most first; () where
         there is nothing to show but P."""
         return ()
+
+    def shares(self, context: NDArray[np.int64]) -> NDArray[np.float64]:
+        """How much of P after one window [c] comes from each of `parts`, [K]; they sum to 1."""
+        return np.full(len(self.parts), 1 / max(len(self.parts), 1))
 
     def __repr__(self) -> str:
         made = hasattr(self, "vocab_size") and hasattr(self, "context")  # not so in an error on the way

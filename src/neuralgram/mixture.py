@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError, ModelDirError
+from neuralgram.explanation import Index, Panel, Quantity, Spelled
 from neuralgram.lm import LanguageModel, Size, State
 from neuralgram.ngram.context_bins import ContextBins, em
 from neuralgram.ngram.counts import Counts
+from neuralgram.numbers import number
 from neuralgram.text.windows import Corpus, as_ids
 
 Floats = NDArray[np.float64]
@@ -145,6 +147,46 @@ class Mixture(LanguageModel):
             logs: Floats = np.log(self.weights)
         q = np.zeros(len(windows), np.int64) if self.bins is None else self.bins(windows)
         return logs[q]
+
+    @property
+    def summary(self) -> str:
+        """A mixture, and its sizes."""
+        return f"a mixture: V {self.vocab_size}, c {self.context}"
+
+    def shares(self, context: NDArray[np.int64]) -> Floats:
+        """The weights of the bin that one window [c] is in, [K]."""
+        return np.asarray(self.weights[self._bin(context) or 0], np.float64)
+
+    def _bin(self, context: NDArray[np.int64]) -> int | None:
+        return None if self.bins is None else int(self.bins(context[None, :])[0])
+
+    def explain(self, context: NDArray[np.int64], words: Sequence[int]) -> tuple[Panel, ...]:
+        """Each part's probabilities after one window [c], and their sum by weight; the parts explain themselves."""
+        window, weights, found = self.check_windows(context[None, :]), self.shares(context), self._bin(context)
+        shares_VK = np.exp(np.stack([part.log_probs(self._last(window, part))[0] for part in self.parts], axis=1))
+        names = [f"p{k + 1}" for k in range(len(self.parts))]
+
+        def opened(index: Index, _: Spelled) -> tuple[str, str]:
+            general = " + ".join(f"λ{k + 1}·{name}" for k, name in enumerate(names))
+            pairs = zip(weights, shares_VK[index[0]], strict=True)
+            return general, " + ".join(f"{number(float(w))}·{number(float(p))}" for w, p in pairs)
+
+        quantities = (
+            Quantity(
+                "p_i",
+                shares_VK,
+                "each part's own probability",
+                opened=lambda index, _: (f"part {index[1] + 1} by itself", ""),
+                columns=names,
+            ),
+            Quantity("p", np.exp(self.log_probs(window)[0]), "p = Σ_i λ_i p_i", opened=opened),
+        )
+        told = zip(names, self.parts, weights, strict=True)
+        text = "; ".join(
+            f"{name} is {part.summary}; λ{k} = {number(float(w))}" for k, (name, part, w) in enumerate(told, 1)
+        )
+        where = "How often the window's last tokens occur in training puts it into bin"
+        return (Panel("The mixture", quantities, text=f"{text}." + ("" if found is None else f" {where} {found}.")),)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """`weights` [Q, K], and the counts of the bins; the parts are stored by themselves."""

@@ -13,7 +13,6 @@ torch = pytest.importorskip("torch")
 from neuralgram import NPLM, PCG32, Corpus, InputError  # noqa: E402  # after the skip
 from neuralgram.tracing import health, neighbors  # noqa: E402
 from neuralgram.tracing.health import log_prob_rank  # noqa: E402
-from neuralgram.tracing.network import Network  # noqa: E402
 
 V = 30
 CORPUS = Corpus(np.array(PCG32(8).uint32s(600) % V, np.int64), V)
@@ -114,7 +113,7 @@ def test_rank_meets_its_bound(options: dict[str, object], bound: int) -> None:
 
 
 def test_a_small_matrix_says_nothing_of_the_bound() -> None:
-    network_ = Network.of(network(direct=False))
+    network_ = network(direct=False).network()
     rank = log_prob_rank(network_, np.array([[0, 1], [2, 3]]))
     assert (rank.rank, rank.visible) == (2, False)
 

@@ -7,23 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.neural.reference import nplm_grads, nplm_loss
+from neuralgram.neural.reference import Network
 from neuralgram.rng import PCG32
 from neuralgram.text.windows import windows
 
 Floats = NDArray[np.float64]
 Params = dict[str, Floats]
+
 # The small model and text that every case is asked about.
 V, CONTEXT, M, H = 7, 3, 4, 5
-SIZES = (  # The small model and text that every case is asked about.
-    V,
-    CONTEXT,
-    M,
-    H,
-)
+SIZES = (V, CONTEXT, M, H)
 IDS = [int(value) % V for value in PCG32(11).uint32s(15)]  # twelve windows, in which words repeat
-_NAMES = {"E": "emb.weight", "W1": "hidden.weight", "b1": "hidden.bias", "W2": "out.weight", "b2": "out.bias"}
-_TURNED = ("W1", "W2", "W3")
 
 
 def random_params(sizes: tuple[int, int, int, int], direct: bool, seed: int = 5) -> Params:
@@ -42,42 +36,35 @@ def random_params(sizes: tuple[int, int, int, int], direct: bool, seed: int = 5)
     return {name: 2 * draws.uniforms(int(np.prod(shape))).reshape(shape) - 1 for name, shape in shapes.items()}
 
 
-def _by_hand(params: Params) -> dict[str, Any]:
-    out: dict[str, Any] = {key: params[name].T if key in _TURNED else params[name] for key, name in _NAMES.items()}
-    out["W3"] = params["direct.weight"].T if "direct.weight" in params else None
-    return out
-
-
 def logits(params: Params, contexts: Any) -> Floats:
     """y [B, V] after `contexts` [B, c]."""
-    ids = np.asarray(contexts, np.int64)
-    return nplm_loss(_by_hand(params), ids, np.zeros(len(ids), np.int64))[1]
+    return Network(params).forward(np.asarray(contexts, np.int64)).y
 
 
 def losses(params: Params, ids: Any, context: int) -> Floats:
     """−log p of ids[c:], each."""
     contexts, targets = windows(ids, context)
-    y = logits(params, contexts)
-    top = y.max(axis=1)
-    log_sum: Floats = top + np.log(np.exp(y - top[:, None]).sum(axis=1))
-    return log_sum - y[np.arange(len(y)), targets]
+    return Network(params).forward(contexts).loss(targets)
+
+
+def copied_losses(params: Params, ids: Any, context: int) -> Floats:
+    """What they would be of a model that is asked for each window's own last token."""
+    contexts = windows(ids, context)[0]
+    return Network(params).forward(contexts).loss(contexts[:, -1])
 
 
 def grads(params: Params, ids: Any, context: int) -> Params:
     """The gradient of the mean loss over all windows of `ids`, by state-dict key."""
     contexts, targets = windows(ids, context)
-    got = nplm_grads(_by_hand(params), contexts, targets)
-    names = {**_NAMES, "W3": "direct.weight"}
-    return {names[key]: np.asarray(g.T if key in _TURNED else g) for key, g in got.items()}
+    network = Network(params)
+    return network.backward(network.forward(contexts), targets).parameters
 
 
 def nearest_blocks(params: Params, ids: Any, context: int, found: Floats) -> Floats:
     """C's gradient where a row keeps only one of the blocks that reach it: of each row the one nearest to `found`."""
     contexts, targets = windows(ids, context)
-    count, m = len(contexts), params["emb.weight"].shape[1]
-    by_hand = _by_hand(params)
-    places = np.arange(count * context).reshape(count, context)  # every place a word of its own
-    blocks = nplm_grads({**by_hand, "E": by_hand["E"][contexts.ravel()]}, places, targets)["E"].reshape(-1, m)
+    network = Network(params)
+    blocks = network.backward(network.forward(contexts), targets).x.reshape(contexts.size, -1)
     out = np.zeros_like(found)
     for row in np.unique(contexts):
         reaching = blocks[contexts.ravel() == row]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from neuralgram.checking import reference as ref
-from neuralgram.checking.model_cases import shifted_losses
 from neuralgram.checking.reference import CONTEXT, IDS, SIZES
 from neuralgram.checking.student import Student
 from neuralgram.checking.verdict import ContractError, Difference, expect, expect_params
@@ -24,7 +23,10 @@ def steps(student: Student) -> None:
             raise ContractError("another number of steps", difference, pitfall)
     first = student.train(student.with_params(params, CONTEXT), IDS, 1, windows, 0.01)[0]
     wanted = float(ref.losses(params, IDS, CONTEXT).mean())
-    faults = [("gradient-not-averaged", wanted * windows), ("targets-shifted", float(shifted_losses(params).mean()))]
+    faults = [
+        ("gradient-not-averaged", wanted * windows),
+        ("targets-shifted", float(ref.copied_losses(params, IDS, CONTEXT).mean())),
+    ]
     expect("the first step's loss", first, wanted, faults=faults)
 
 

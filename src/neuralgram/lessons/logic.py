@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from neuralgram.explanation import products
 from neuralgram.lessons.lesson import Lesson, Values, figures, numbers
 from neuralgram.numbers import number
-from neuralgram.tracing.formulas import given, listed, products
+from neuralgram.tracing.formulas import given, listed
 from neuralgram.tracing.steps import Check, Floats, Index, Section, Step
 
 INPUTS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.float64)

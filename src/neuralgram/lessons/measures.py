@@ -10,9 +10,7 @@ from neuralgram.errors import InputError
 from neuralgram.lessons.lesson import Lesson, Values, figures, numbers, relation
 from neuralgram.lessons.training import Sample, sample_of
 from neuralgram.numbers import number
-from neuralgram.tracing import batch
 from neuralgram.tracing.formulas import elementwise, given, listed
-from neuralgram.tracing.network import Network
 from neuralgram.tracing.steps import Check, Floats, Index, Section
 
 WORDS = ("fish", "do", "zebra")
@@ -238,11 +236,10 @@ def _first_loss(sample: Sample, scale: float, context: int) -> float:
     from neuralgram.neural.nplm import NPLM
     from neuralgram.rng import PCG32
 
-    network = Network.of(NPLM(sample.train.vocab_size, context, 10, 64, direct=False, rng=PCG32(0)))
+    network = NPLM(sample.train.vocab_size, context, 10, 64, direct=False, rng=PCG32(0)).network()
     weights = {**network.weights, "out.weight": network.weights["out.weight"] * scale}
     contexts, targets = sample.train.windows(context).slice(0, 512)
-    log_p = batch.forward(network.with_weights(weights), contexts).log_p
-    return -float(log_p[np.arange(len(targets)), targets].mean())
+    return float(network.with_weights(weights).forward(contexts).loss(targets).mean())
 
 
 def _log_V(v: Values) -> list[Section]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from neuralgram.lessons.lesson import Lesson, Parameter, Values, figures, numbers
+from neuralgram.neural.panels import explain
+from neuralgram.neural.reference import Forward, Network
 from neuralgram.numbers import bracketed, number
 from neuralgram.text.windows import windows
 from neuralgram.tracing.formulas import given, listed
 from neuralgram.tracing.names import Words
-from neuralgram.tracing.network import Forward, Network
-from neuralgram.tracing.prediction import sections
+from neuralgram.tracing.panels import sections
 from neuralgram.tracing.steps import Check, Floats, Index, Section
 from neuralgram.tracing.update import Update, update
 
@@ -24,7 +25,7 @@ def network(v: Values) -> Network:
     weights = {key: np.asarray(v[letter], np.float64) for key, letter in names.items()}
     if "W" in v:
         weights["direct.weight"] = np.asarray(v["W"], np.float64)
-    return Network(weights, "tanh", tie=False)
+    return Network(weights)
 
 
 def _ids(v: Values) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
@@ -36,7 +37,7 @@ def _three(v: Values) -> list[Section]:
     f = net.forward(ids)
     words = Words(lambda i: THREE[i], (0, 1, 2), target, 12)
     made = update(net, f, words, None)
-    pages = sections(net, f, words)
+    pages = sections(explain(net, f, words.shown), words)
     checks = _three_checks(net, f, made)
     return [_windows(), *pages, *made.sections, _reversed(net, f, words), _figures(checks)]
 
@@ -52,7 +53,7 @@ def _windows() -> Section:
 
 def _reversed(net: Network, f: Forward, words: Words) -> Section:
     back = net.forward(f.ids[::-1].copy())
-    without = f.y if f.direct is None else f.y - f.direct
+    without = f.y - net.parts(f.x, f.g).get("direct", 0.0)
     steps = (
         given("y", f.y, equation="this window", rows=words.name),
         given("y reversed", back.y, equation="the window read the other way round", rows=words.name),
@@ -82,7 +83,7 @@ def _three_checks(net: Network, f: Forward, made: Update) -> list[Check]:
     checks += figures("δ", delta, -0.109484, six)
     checks += figures("∂C(b)", made.gradients["emb.weight"][1], 0.0, 0.0)
     checks += figures("y for (c, a)", back.y, [-1.761594, 0.5, 1.761594], six, THREE)
-    without = straight.y - straight.direct if straight.direct is not None else straight.y
+    without = straight.y - net.parts(straight.x, straight.g).get("direct", 0.0)
     return checks + figures("y without W", without, [0.761594, 0.5, -0.761594], six, THREE)
 
 
@@ -121,7 +122,7 @@ def _five(v: Values) -> list[Section]:
     f = net.forward(ids)
     words = Words(lambda i: FIVE[i], tuple(range(5)), target, 12)
     made = update(net, f, words, lr)
-    pages = [*sections(net, f, words), _contexts(net, target, words), *made.sections[:-1]]
+    pages = [*sections(explain(net, f, words.shown), words), _contexts(net, target, words), *made.sections[:-1]]
     return [*pages, _table(net, made, words), _figures(_five_checks(net, f, made))]
 
 

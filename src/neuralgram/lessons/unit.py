@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from neuralgram.explanation import products
 from neuralgram.lessons.lesson import Lesson, Values, numbers
+from neuralgram.neural.reference import ACTIVATIONS
 from neuralgram.numbers import number
-from neuralgram.tracing.activations import ACTIVATIONS, sigmoid
-from neuralgram.tracing.formulas import elementwise, given, listed, products
+from neuralgram.tracing.formulas import elementwise, given, listed
 from neuralgram.tracing.steps import Chart, Check, Section
 
 
@@ -16,7 +17,7 @@ def _build(v: Values) -> list[Section]:
 
 
 def _sigma(z: float) -> float:
-    return float(sigmoid(np.array(z)))
+    return float(ACTIVATIONS["sigmoid"].f(np.array(z)))
 
 
 def _unit(v: Values) -> Section:

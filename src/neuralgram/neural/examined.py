@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,7 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from neuralgram.explanation import Panel
-from neuralgram.neural.nplm import NPLM
+
+if TYPE_CHECKING:
+    from neuralgram.neural.nplm import NPLM
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,13 +32,8 @@ class Examined:
         self._model = copy.deepcopy(model).cpu().double()
         self._parameters = dict(self._model.named_parameters())
         self.by_token = self._model.out.by_token
-        self.frozen = frozenset(name for name, p in self._parameters.items() if not p.requires_grad)
         for parameter in self._parameters.values():
             parameter.requires_grad_(True)
-
-    def weights(self) -> dict[str, Floats]:
-        """The weights of the network that was copied."""
-        return {name: p.detach().numpy().copy() for name, p in self._parameters.items()}
 
     def log_probs(self, weights: Mapping[str, Floats], contexts: Ints) -> Floats:
         """log P [B, V] after `contexts` [B, c]."""
@@ -62,7 +60,7 @@ class Examined:
     @torch.no_grad()
     def _set(self, weights: Mapping[str, Floats]) -> None:
         for name, parameter in self._parameters.items():
-            parameter.copy_(torch.from_numpy(np.ascontiguousarray(weights[name])))
+            parameter.data = torch.tensor(weights[name])  # anew: what was told before keeps its numbers
 
 
 def _array(values: Tensor) -> Floats:

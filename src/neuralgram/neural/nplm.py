@@ -23,11 +23,15 @@ from torch.compiler import is_compiling
 
 from neuralgram import families
 from neuralgram.errors import InputError
+from neuralgram.explanation import Panel
 from neuralgram.lm import LanguageModel, Size, State
+from neuralgram.neural import panels
 from neuralgram.neural.config import NPLMConfig
+from neuralgram.neural.examined import Examined
 from neuralgram.neural.heads.base import Head, HeadInputs
 from neuralgram.neural.initial import small, uniform
 from neuralgram.neural.kernels import has_bf16_units
+from neuralgram.neural.reference import Network
 from neuralgram.neural.rows import first_layer_by_table, table_pays, take
 from neuralgram.rng import PCG32
 from neuralgram.text.windows import as_ids
@@ -202,6 +206,26 @@ class NPLM(nn.Module, LanguageModel):
         if ids.shape != (len(ids_Bc),):
             raise InputError(f"targets of shape {list(ids.shape)}: expected [{len(ids_Bc)}], one a context")
         return ids.to(self.emb.weight.device)
+
+    # ---- for people ----
+
+    @property
+    def summary(self) -> str:
+        """Its sizes and options, in a line."""
+        return panels.summary(self.config())
+
+    def network(self) -> Network:
+        """The same network in float64 NumPy: every number kept, and the backward pass by hand."""
+        s, trained = self.settings, {name: bool(p.requires_grad) for name, p in self.named_parameters()}
+        frozen = frozenset(name for name, trains in trained.items() if not trains)
+        whole = None if self.out.linear else Examined(self)
+        weights = {name: np.array(array, np.float64) for name, array in self.state().items() if name in trained}
+        return Network(weights, s.activation, s.tie, frozen, whole)
+
+    def explain(self, context: NDArray[np.int64], words: Sequence[int]) -> tuple[Panel, ...]:
+        """Its vectors, layers, scores and probabilities after one window `context` [c]."""
+        network = self.network()
+        return panels.explain(network, network.forward(np.asarray(context, np.int64)), words)
 
     # ---- training and saving ----
 

@@ -68,6 +68,11 @@ class NgramModel(LanguageModel):
         return self.smoothing
 
     @property
+    def summary(self) -> str:
+        """The estimator, its order and its vocabulary, in a line."""
+        return f"a counting model: {self.smoothing}, order {self.order}, V {self.vocab_size}"
+
+    @property
     def order(self) -> int:
         """n: the predicted token and the context before it."""
         return self.context + 1

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
+from neuralgram.neural.panels import explain, place_name
 from neuralgram.text.tokenizers.base import visible
 from neuralgram.text.windows import as_ids
-from neuralgram.tracing import panels, prediction
+from neuralgram.tracing import panels
 from neuralgram.tracing import update as updating
 from neuralgram.tracing.names import Words
-from neuralgram.tracing.network import Network
-from neuralgram.tracing.result import Outcome, Part, Place, Trace, Traced
+from neuralgram.tracing.result import Outcome, Part, Place, Trace, Traced, network_of
 from neuralgram.tracing.steps import Floats
 
 
@@ -69,63 +69,47 @@ class _Choices(NamedTuple):
 
 
 def _trace(lm: LanguageModel, ids: NDArray[np.int64], naming: _Naming, target: int | None, choices: _Choices) -> Trace:
-    kind = getattr(lm, "kind", "model")
-    if kind == "nplm":
-        return _trace_network(lm, ids, naming, target, choices)
-    log_p = np.asarray(lm.log_probs(ids[None, :])[0], np.float64)
+    network = network_of(lm)
+    forward = None if network is None else network.forward(ids)
+    log_p = np.asarray(lm.log_probs(ids[None, :])[0], np.float64) if forward is None else forward.log_p
     words = naming.words(_shown(log_p, target, choices.top), target, choices.units)
-    parts: tuple[Part, ...] = ()
-    if kind == "mixture":
-        from neuralgram.tracing.mixtures import bin_of, mixture_sections, weights_of
-
-        weights = weights_of(lm, ids)
-        traces = [_trace(part, part_window(part, ids), naming, target, choices) for part in lm.parts]
-        parts = tuple(Part(float(w), t) for w, t in zip(weights, traces, strict=True))
-        sections = mixture_sections(parts, log_p, words, bin_of(lm, ids))
-    else:
-        told = panels.sections(lm.explain(ids, panels.looked_at(words)), words)
+    looked = panels.looked_at(words)
+    update = None
+    if network is None or forward is None:
+        told = panels.sections(lm.explain(ids, looked), words)
         sections = told or [panels.distribution(log_p, words)]
-    names = {"mixture": "mixture", "ngram": "counting"}
+    else:
+        sections = panels.sections(explain(network, forward, looked), words)
+        update = None if target is None else updating.update(network, forward, words, choices.lr)
+    parts = tuple(
+        Part(float(share), _trace(part, ids[len(ids) - part.context :], naming, target, choices))
+        for share, part in zip(lm.shares(ids), lm.parts, strict=True)
+    )
     window, top, outcome = _base(lm, ids, naming, log_p, words)
     return Trace(
-        names.get(kind, "model"), _name(lm), _summary(lm), window, tuple(sections), log_p, top, outcome, parts=parts
-    )
-
-
-def part_window(part: LanguageModel, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The end of the window that a part of a mixture reads."""
-    return ids[len(ids) - part.context :]
-
-
-def _trace_network(
-    lm: LanguageModel, ids: NDArray[np.int64], naming: _Naming, target: int | None, choices: _Choices
-) -> Trace:
-    network = Network.of(lm)
-    forward = network.forward(ids)
-    words = naming.words(_shown(forward.log_p, target, choices.top), target, choices.units)
-    update = None if target is None else updating.update(network, forward, words, choices.lr)
-    window, top, outcome = _base(lm, ids, naming, forward.log_p, words)
-    sections = tuple(prediction.sections(network, forward, words))
-    return Trace(
-        "network",
+        _KINDS.get(lm.kind, "model"),
         _name(lm),
-        _summary(lm),
+        lm.summary,
         window,
-        sections,
-        forward.log_p,
+        tuple(sections),
+        log_p,
         top,
         outcome,
         update,
-        network=network,
-        forward=forward,
-        row_of=naming.row_of,
+        parts,
+        network,
+        forward,
+        naming.row_of,
     )
+
+
+_KINDS = {"nplm": "network", "ngram": "counting", "mixture": "mixture"}
 
 
 def _base(
     lm: LanguageModel, ids: NDArray[np.int64], naming: _Naming, log_p: Floats, words: Words
 ) -> tuple[tuple[Place, ...], tuple[Outcome, ...], Outcome | None]:
-    window = tuple(Place(prediction.place_name(i, len(ids)), int(w), naming.name(int(w))) for i, w in enumerate(ids))
+    window = tuple(Place(place_name(i, len(ids)), int(w), naming.name(int(w))) for i, w in enumerate(ids))
     top = tuple(_outcome(log_p, w, naming.name) for w in words.shown)
     return window, top, None if words.target is None else _outcome(log_p, words.target, naming.name)
 
@@ -143,23 +127,9 @@ def _shown(log_p: Floats, target: int | None, top: int) -> tuple[int, ...]:
 
 def _name(lm: LanguageModel) -> str:
     """In a few words, beside what is told of it as a part of a mixture."""
-    kind = getattr(lm, "kind", "")
-    if kind == "ngram":
-        return f"{getattr(lm, 'smoothing', 'n-gram')} of order {lm.context + 1}"
-    return {"nplm": "network", "mixture": "mixture"}.get(kind, type(lm).__name__.lower())
-
-
-def _summary(lm: LanguageModel) -> str:
-    config: dict[str, Any] = lm.config()
-    if getattr(lm, "kind", "") == "nplm":
-        hidden = config["d_hidden"]
-        sizes = f"V {lm.vocab_size}, c {lm.context}, m {config['d_emb']}, h {hidden}"
-        options = [config["activation"] if hidden else "no hidden layer", "direct path" if config["direct"] else ""]
-        options += ["tied" if config["tie"] else "", "" if config["head"] == "softmax" else f"head {config['head']}"]
-        return f"a network: {sizes}, {', '.join(option for option in options if option)}"
-    if getattr(lm, "kind", "") == "ngram":
-        return f"a counting model: {config.get('smoothing', 'n-gram')}, order {lm.context + 1}, V {lm.vocab_size}"
-    return f"{'a mixture' if lm.parts else type(lm).__name__}: V {lm.vocab_size}, c {lm.context}"
+    if lm.kind == "ngram":
+        return f"{lm.called} of order {lm.context + 1}"
+    return "network" if lm.kind == "nplm" else lm.called.lower()
 
 
 def _read(

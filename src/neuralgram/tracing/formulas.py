@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from neuralgram.explanation import products
 from neuralgram.numbers import bracketed, number
 from neuralgram.tracing.steps import Floats, Formula, Index, Namer, Step, symbol
-
-_TERMS = 12  # products a formula writes out; the rest is given as their sum
 
 
 def given(
@@ -105,17 +104,6 @@ def contraction(
 
     inputs = {weight_letter: weight, vector_letter: vector} | ({} if bias is None else {bias_letter: bias})
     return Step(name, equation or f"{name} = {weight_letter} {vector_letter}", total, explain, inputs, rows, (), note)
-
-
-def products(left: Floats, right: Floats) -> list[str]:
-    """The products `left[k]·right[k]` as text; of many only the largest, and what the others add up to."""
-    values = left * right
-    keep = set(np.argsort(-np.abs(values), kind="stable")[:_TERMS].tolist())
-    texts = [f"{bracketed(float(left[k]))}·{bracketed(float(right[k]))}" for k in sorted(keep)]
-    rest = [k for k in range(len(values)) if k not in keep]
-    if rest:
-        texts.append(f"({len(rest)} smaller terms: {number(float(values[rest].sum()))})")
-    return texts
 
 
 def listed(

@@ -10,12 +10,12 @@ import numpy as np
 
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
+from neuralgram.neural.reference import Forward, Network
 from neuralgram.text.windows import Corpus
-from neuralgram.tracing import batch, render
+from neuralgram.tracing import render
 from neuralgram.tracing.formulas import elementwise, given
 from neuralgram.tracing.names import letter_of
-from neuralgram.tracing.network import Network
-from neuralgram.tracing.result import Traced
+from neuralgram.tracing.result import Traced, network_of
 from neuralgram.tracing.steps import Section
 
 _NUMBERS = 1 << 24  # about so many numbers of the log-probability matrix are held at once
@@ -130,27 +130,27 @@ def health(
     Raises `InputError` for a model that is no network and a text with nothing to predict.
     """
     lm = model if isinstance(model, LanguageModel) else model.model
-    if getattr(lm, "kind", "") != "nplm":
+    network = network_of(lm)
+    if network is None:
         raise InputError(f"{lm.called} has no hidden units to look at: expected a network")
     view = corpus.windows(lm.context)
     if not len(view):
         raise InputError(f"a text of {len(corpus)} tokens leaves nothing to predict: expected more than {lm.context}")
     if windows < 1 or not (math.isfinite(lr) and lr >= 0):
         raise InputError(f"windows {windows}, lr {lr}: expected at least 1 window and a rate of 0 or more")
-    network = Network.of(lm)
     count = min(len(view), windows, max(64, _NUMBERS // lm.vocab_size))
     contexts, targets = view.gather(np.arange(count, dtype=np.int64) * len(view) // count)
-    passed = batch.forward(network, contexts)
-    loss = -float(passed.log_p[np.arange(count), targets].mean())
+    passed = network.forward(contexts)
+    loss = float(passed.loss(targets).mean())
     layers = tuple(_layer(network, passed, i) for i in range(len(passed.a)))
-    gradients = batch.mean_gradients(network, passed, targets)
+    gradients = network.backward(passed, targets).parameters
     parameters = tuple(_parameter(network, name, gradient, lr) for name, gradient in gradients.items())
     return Health(
         count, loss, math.log(lm.vocab_size), first_loss, lr, layers, parameters, log_prob_rank(network, contexts)
     )
 
 
-def _layer(network: Network, passed: batch.Batch, i: int) -> Layer:
+def _layer(network: Network, passed: Forward, i: int) -> Layer:
     a = passed.a[i]
     flat = network.activation.saturated(network.activation.slope(passed.z[i], a))
     dead = tuple(int(unit) for unit in np.flatnonzero(flat.all(axis=0)))
@@ -169,7 +169,7 @@ def log_prob_rank(network: Network, contexts: np.ndarray[Any, np.dtype[np.int64]
     features = 0 if network.output is None else network.output.shape[1]
     features += network.weights["direct.weight"].shape[1] if "direct.weight" in network.weights else 0
     different = np.unique(contexts, axis=0)[: min(2 * (features + 2) + 32, max(64, _NUMBERS // V))]
-    log_p = batch.forward(network, different).log_p
+    log_p = network.forward(different).log_p
     bound = features + 2 if network.whole is None else None  # a mixture, clusters and a tree may all go above it
     return Rank(int(np.linalg.matrix_rank(log_p)), bound, *log_p.shape)
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.neural.panels import place_name
+from neuralgram.neural.reference import Forward, Gradients, Network
 from neuralgram.numbers import bracketed, number
 from neuralgram.tracing.formulas import given, listed
 from neuralgram.tracing.names import LETTERS, Words, letter_of, locate
-from neuralgram.tracing.network import Forward, Gradients, Network, gradients
-from neuralgram.tracing.prediction import place_name
 from neuralgram.tracing.steps import Floats, Index, Section
 
 
@@ -171,7 +171,7 @@ def finite_differences(
     network: Network, f: Forward, target: int, places: Iterable[str], row_of: Callable[[str, str], int | None]
 ) -> list[Difference]:
     """The gradient at each of `places` (`H[0][1]`, `C[cat][0]`) beside its central difference in float64."""
-    exact = gradients(network, f, target).parameters
+    exact = network.backward(f, target).parameters
     out = []
     for place in places:
         name, index = locate(place, network.weights, row_of)
@@ -182,7 +182,7 @@ def finite_differences(
             weights = dict(network.weights)
             weights[name] = weights[name].copy()
             weights[name][index] = to
-            return network.with_weights(weights).loss(f.ids, target)
+            return float(network.with_weights(weights).forward(f.ids).loss(target))
 
         difference = (moved(theta + epsilon) - moved(theta - epsilon)) / (2 * epsilon)
         out.append(Difference(name, place.strip(), index, theta, float(exact[name][index]), difference, epsilon))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
+from neuralgram.neural.reference import Forward, Network
 from neuralgram.text.tokenizers.base import visible
 from neuralgram.tracing import render
 from neuralgram.tracing import update as updating
 from neuralgram.tracing.learning import Difference, finite_differences
-from neuralgram.tracing.network import Forward, Network
 from neuralgram.tracing.steps import Floats, Formula, Section, Step
 
 
@@ -42,6 +42,15 @@ class SpeaksText(Protocol):
 
 
 Traced: TypeAlias = LanguageModel | SpeaksText
+
+
+def network_of(model: LanguageModel) -> Network | None:
+    """A network's weights in float64; None of a model that is none."""
+    return cast("_HasNetwork", model).network() if model.kind == "nplm" else None
+
+
+class _HasNetwork(Protocol):
+    def network(self) -> Network: ...
 
 
 class Place(NamedTuple):

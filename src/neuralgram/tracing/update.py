@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from neuralgram.errors import InputError
+from neuralgram.neural.panels import x_names
+from neuralgram.neural.reference import Forward, Gradients, Network
 from neuralgram.tracing import learning
 from neuralgram.tracing.formulas import contraction, elementwise, given, listed
 from neuralgram.tracing.names import Words
-from neuralgram.tracing.network import Forward, Gradients, Network, gradients
-from neuralgram.tracing.prediction import x_names
 from neuralgram.tracing.steps import Floats, Index, Section, Step
 
 
@@ -69,7 +69,7 @@ def update(network: Network, f: Forward, words: Words, lr: float | None) -> Upda
         raise InputError("no target: a gradient needs the token that came next (--target)")
     if lr is not None and not (np.isfinite(lr) and lr >= 0):
         raise InputError(f"learning rate {lr}: expected a number of 0 or more")
-    g = gradients(network, f, target)
+    g = network.backward(f, target)
     error = _error(f, g, words) if network.whole is None else _loss(f, words)
     parts = [error, *_back(network, g), _window(network, f, g, words), learning.norms(network, g, lr)]
     parts.append(learning.rows_of_C(network, f, g, words))
@@ -79,9 +79,9 @@ def update(network: Network, f: Forward, words: Words, lr: float | None) -> Upda
             name: w if name in network.frozen else w - lr * g.parameters[name] for name, w in network.weights.items()
         }
         stepped = network.with_weights(after).forward(f.ids)
-        loss_after = -float(stepped.log_p[target])
+        loss_after = float(stepped.loss(target))
         parts.append(learning.before_after(network, (f, stepped), g, words, lr))
-    loss = -float(f.log_p[target])
+    loss = float(f.loss(target))
     return Update(target, lr, g.parameters, network.frozen, tuple(parts), after, loss, loss_after)
 
 
@@ -121,12 +121,12 @@ def _back(network: Network, g: Gradients) -> list[Section]:
             )
         else:
             back = _from_output(network, g, suffix)
-        formula = _SLOPES[network.activation_name]
+        formula = network.activation.slope_formula
         slope = listed(
             "slope",
             g.slope[i],
             partial(_slope_formula, formula, suffix),
-            equation="f′(z) = " + formula.replace("#", suffix),
+            equation="f′(z) = " + formula.format(a=f"a{suffix}", z=f"z{suffix}"),
         )
         delta = elementwise(
             f"δ{suffix}", "{" + back.name + "}·{slope}", g.delta[i], {back.name: g.a[i], "slope": g.slope[i]}
@@ -140,27 +140,24 @@ def _back(network: Network, g: Gradients) -> list[Section]:
     return out
 
 
-_SLOPES = {"tanh": "1 − a#²", "relu": "1 if z# > 0, else 0", "sigmoid": "a#·(1 − a#)", "identity": "1"}
-
-
 def _slope_formula(formula: str, suffix: str, index: Index) -> tuple[str, str]:
-    return formula.replace("#", f"{suffix}[{index[0]}]"), ""
+    return formula.format(a=f"a{suffix}[{index[0]}]", z=f"z{suffix}[{index[0]}]"), ""
 
 
 def _from_output(network: Network, g: Gradients, suffix: str) -> Step:
     """∂a = Uᵀ(p − e_w), with C, and the projection, in the place of U where they are; else as autograd gives it."""
     output, letter = network.output, "C" if network.tie else "U"
-    if network.whole is not None and g.f is not None:
+    if network.whole is not None:
         P = network.weights.get("project.weight")
         if P is None:
             return given(f"∂a{suffix}", g.a[-1], equation="through the head")
-        return contraction(f"∂a{suffix}", P.T, g.f[: len(P)], letters=("", "Pᵀ", "∂g"), equation="Pᵀ ∂g")
+        return contraction(f"∂a{suffix}", P.T, g.g, letters=("", "Pᵀ", "∂g"), equation="Pᵀ ∂g")
     if output is None:
         raise InputError("no hidden layer: expected one")
     if "project.weight" in network.weights:
         P = network.weights["project.weight"]
         return contraction(
-            f"∂a{suffix}", P.T, output.T @ g.y, letters=("", "Pᵀ", f"({letter}ᵀ∂y)"), equation=f"Pᵀ {letter}ᵀ (p − e_w)"
+            f"∂a{suffix}", P.T, g.g, letters=("", "Pᵀ", f"({letter}ᵀ∂y)"), equation=f"Pᵀ {letter}ᵀ (p − e_w)"
         )
     return contraction(f"∂a{suffix}", output.T, g.y, letters=("", f"{letter}ᵀ", "∂y"), equation=f"{letter}ᵀ (p − e_w)")
 
@@ -169,7 +166,9 @@ def _window(network: Network, f: Forward, g: Gradients, words: Words) -> Section
     names = x_names(f, words.name)
     parts = [("Hᵀδ", "Hᵀ δ")] if g.delta else []
     if "direct.weight" in network.weights:
-        parts.append(("Wᵀ∂y", "Wᵀ (p − e_w)") if g.f is None else ("direct", "what comes straight through the head"))
+        parts.append(
+            ("Wᵀ∂y", "Wᵀ (p − e_w)") if network.whole is None else ("direct", "what comes straight through the head")
+        )
     whole = "∂x = " + " + ".join(equation for _, equation in parts)
     called = parts if len(parts) > 1 else [("∂x", whole)]  # of two parts each has a name of its own
     steps: list[Step] = []
@@ -178,10 +177,10 @@ def _window(network: Network, f: Forward, g: Gradients, words: Words) -> Section
         steps.append(contraction(name, H.T, g.delta[0], letters=("", "Hᵀ", "δ"), equation=equation, rows=names))
     if len(parts) > len(steps):
         W, (name, equation) = network.weights["direct.weight"], called[-1]
-        if g.f is None:
+        if network.whole is None:
             steps.append(contraction(name, W.T, g.y, letters=("", "Wᵀ", "∂y"), equation=equation, rows=names))
         else:
-            steps.append(given(name, g.f[len(g.f) - len(f.x) :], equation=equation, rows=names))
+            steps.append(given(name, g.past, equation=equation, rows=names))
     if len(steps) > 1:
         values: dict[str, Floats | float] = {step.name: step.value for step in steps}
         template = " + ".join("{" + name + "}" for name in values)

@@ -40,22 +40,9 @@ def windows_with(corpus: Corpus, context: int, token: int) -> Windows:
 
 
 def row_gradients(shot: Snapshot, contexts: NDArray[np.int64], targets: NDArray[np.int64], token: int) -> Floats:
-    """∂ℓ/∂C[token] of each window, [N, m]: the blocks of ∂x where it stands, added up.
-
-    ∂x = Hᵀδ + Wᵀ(p − e_w), δ = Uᵀ(p − e_w) ⊙ f′(z); one hidden layer or none.
-    """
-    w = shot.weights
-    x_BX = w["emb.weight"][contexts].reshape(len(contexts), -1)
-    g_BV = np.exp(shot.log_probs(contexts))
-    g_BV[np.arange(len(targets)), targets] -= 1.0  # p − e_w
-    g_BX = np.zeros_like(x_BX)
-    if "hidden.weight" in w:
-        activation = shot.network.activation
-        z_BH = w["hidden.bias"] + x_BX @ w["hidden.weight"].T
-        delta_BH = (g_BV @ w["out.weight"]) * activation.slope(z_BH, activation.f(z_BH))
-        g_BX += delta_BH @ w["hidden.weight"]
-    if "direct.weight" in w:
-        g_BX += g_BV @ w["direct.weight"]
+    """∂ℓ/∂C[token] of each window, [N, m]: the blocks of ∂x where it stands, added up."""
+    network = shot.network()
+    g_BX = network.backward(network.forward(contexts), targets).x * len(contexts)  # of each, not of the mean
     blocks = g_BX.reshape(*contexts.shape, -1)
     return np.asarray((blocks * (contexts == token)[:, :, None]).sum(axis=1), np.float64)
 

@@ -71,7 +71,8 @@ class Drawing:
     @property
     def past(self) -> bool:
         """Whether a direct path runs past hidden units."""
-        return self.forward.direct is not None and self.forward.hidden is not None
+        network = self.network
+        return network.whole is None and "direct.weight" in network.weights and self.forward.g is not None
 
     # ---- the columns ----
 

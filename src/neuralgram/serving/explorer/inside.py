@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
+from neuralgram.neural.panels import place_name
 from neuralgram.serving.explorer.drawing import WHOLE
 from neuralgram.text.tokenizers.base import visible
 from neuralgram.textmodel import TextModel
 from neuralgram.tracing import Trace, trace
 from neuralgram.tracing.names import word_id
-from neuralgram.tracing.prediction import place_name
 
 _PART = 12  # units and words that are shown where there are more than are drawn whole
 

@@ -5,34 +5,30 @@ A view that holds a snapshot shows numbers of one step only, however fast the ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.lessons.networks import FIVE, FIVE_WORDS, network
 from neuralgram.lm import LanguageModel
+from neuralgram.neural import panels
+from neuralgram.neural.reference import Network
 from neuralgram.text.tokenizers import Words
 from neuralgram.text.windows import as_ids
 from neuralgram.textmodel import TextModel
-from neuralgram.tracing.network import Network
-
-
-class _Parameter(NamedTuple):
-    requires_grad: bool = True
 
 
 class Snapshot(LanguageModel):
     """A frozen network over ids, with the configuration and the weights of an `NPLM`; `step` says of which update."""
 
     kind: ClassVar[str] = "nplm"
-    linear: ClassVar[bool] = True  # what the explorer trains
 
     def __init__(self, config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], step: int = 0) -> None:
         self._config = dict(config)
         self.weights = {name: np.asarray(array, np.float64) for name, array in weights.items()}
-        self.network = Network(self.weights, config["activation"], bool(config["tie"]))
+        self._network = Network(self.weights, config["activation"], bool(config["tie"]))
         self.vocab_size = int(config["vocab"])
         self.context = int(config["context"])
         self.step = step
@@ -50,35 +46,23 @@ class Snapshot(LanguageModel):
         """The weights by state-dict key."""
         return dict(self.weights)
 
-    def named_parameters(self) -> Iterator[tuple[str, _Parameter]]:
-        """Every weight's name, all of them trained: what tells a trace that none is frozen."""
-        return ((name, _Parameter()) for name in self.weights)
+    def network(self) -> Network:
+        """The network whose weights these are."""
+        return self._network
+
+    @property
+    def summary(self) -> str:
+        """Its sizes and options, in a line."""
+        return panels.summary(self._config)
 
     def log_probs(self, contexts: ArrayLike) -> NDArray[np.float64]:
         """log softmax(b + W x + U tanh(d + H x)), float64 [B, V]."""
-        y_BV = self.scores(self.check_windows(contexts))
-        highest = y_BV.max(axis=1, keepdims=True)
-        return np.asarray(y_BV - highest - np.log(np.exp(y_BV - highest).sum(axis=1, keepdims=True)), np.float64)
+        return self._network.forward(self.check_windows(contexts)).log_p
 
     def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
         """−log P(target | context), [B]."""
         ids = as_ids(targets, self.vocab_size)
-        return np.asarray(-self.log_probs(contexts)[np.arange(len(ids)), ids], np.float64)
-
-    def scores(self, ids_Bc: NDArray[np.int64]) -> NDArray[np.float64]:
-        """y [B, V]."""
-        w, network = self.weights, self.network
-        x_BX = w["emb.weight"][ids_Bc].reshape(len(ids_Bc), -1)
-        a_BH = x_BX
-        for name in network.layers:
-            a_BH = network.activation.f(w[f"{name}.bias"] + a_BH @ w[f"{name}.weight"].T)
-        y_BV = np.tile(w["out.bias"], (len(ids_Bc), 1))
-        if network.output is not None and network.layers:
-            g_BH = a_BH @ w["project.weight"].T if "project.weight" in w else a_BH
-            y_BV += g_BH @ network.output.T
-        if "direct.weight" in w:
-            y_BV += x_BX @ w["direct.weight"].T
-        return y_BV
+        return self._network.forward(self.check_windows(contexts, ids)).loss(ids)
 
 
 def snapshot_of(model: Any, step: int = 0) -> Snapshot:

@@ -105,7 +105,7 @@ def joints(drawing: Drawing) -> list[Joint]:
             before, letter = projected.into, "g"
         key = "emb.weight" if network.tie else "out.weight"
         out.append(Joint(key, network.output, f.g, letter, error, before, scores.into))
-    if f.direct is not None:
+    if "direct.weight" in w:
         out.append(Joint("direct.weight", w["direct.weight"], f.x, "x", error, x.out, scores.into))
     return out
 
