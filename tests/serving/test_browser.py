@@ -66,7 +66,9 @@ def test_the_five_words_change_with_a_word_and_their_update_is_the_published_one
     page.get_by_text("Checked by finite differences").wait_for()
 
 
-def test_a_number_opens_by_keyboard_with_its_inputs_filled_in_and_follows_the_training(visit: Visit, explorer: str):
+def test_a_number_opens_by_keyboard_with_its_inputs_filled_in_and_holds_still_while_training(
+    visit: Visit, explorer: str
+):
     page = visit(f"{explorer}?view=inside")
     cell = page.get_by_role("button", name="0.6640", exact=True).first
     cell.focus()
@@ -77,22 +79,64 @@ def test_a_number_opens_by_keyboard_with_its_inputs_filled_in_and_follows_the_tr
     wire_by_keyboard(page)
     ready(page)
     choose(page, "network", "in training")
-    moving = page.locator("svg.wires .wire").first
-    said = moving.get_attribute("aria-label")
+    page.locator(".net .h .row").nth(15).wait_for()  # the five words have two hidden units
     page.locator(".net .n").nth(20).click()
-    page.wait_for_function("document.querySelector('.net .n.open')")
-    before = opened.inner_text()
+    opened.get_by_text("as of step 0, held while it is open").wait_for()
+    wires = "Array.from(document.querySelectorAll('svg.wires .wire'), wire => wire.getAttribute('aria-label'))"
+    still = [page.locator(".net").inner_text(), page.evaluate(wires), opened.locator(".formula").inner_text()]
     steps(page, 40)
     ready(page, 40)
-    page.wait_for_function("before => !document.querySelector('.opened').innerText.startsWith(before)", arg=before)
-    page.wait_for_function("""() => {
+    opened.get_by_role("button", name="Show it now").wait_for()
+    assert [page.locator(".net").inner_text(), page.evaluate(wires), opened.locator(".formula").inner_text()] == still
+    opened.get_by_role("button", name="Show it now").click()
+    opened.get_by_text("as of step 40, held while it is open").wait_for()
+    page.wait_for_function(
+        """before => {
         const open = document.querySelector('.net .n.open');
         const lines = document.querySelector('.opened .formula').innerText;
         const last = Number(lines.trim().split('=').pop().replace('−', '-'));
-        return Math.abs(last - Number(open.innerText.replace('−', '-'))) < 1e-4;
-    }""")
-    assert moving.get_attribute("aria-label").split(" = ")[0] == said.split(" = ")[0]
-    assert moving.get_attribute("aria-label") != said
+        return lines !== before && Math.abs(last - Number(open.innerText.replace('−', '-'))) < 1e-4;
+    }""",
+        arg=still[2],
+    )
+    assert not opened.get_by_role("button", name="Show it now").is_visible()
+    page.keyboard.press("Escape")
+    opened.wait_for(state="hidden")
+    later = page.evaluate(wires)
+    steps(page, 5)
+    page.wait_for_function(f"before => {wires}[0] !== before", arg=later[0])  # what is not open goes on
+    assert page.evaluate(wires)[0].split(" = ")[0] == later[0].split(" = ")[0]
+
+
+def test_nothing_under_the_mouse_or_the_focus_changes_its_meaning_while_training(visit: Visit, explorer: str):
+    page = visit(f"{explorer}?view=vectors")
+    ready(page)
+    nearest = page.locator(".live", has=page.locator("[data-n^='near|']"))
+    nearest.locator("[data-n^='near|']").nth(4).hover()
+    names = "Array.from(document.querySelectorAll('[data-n^=\"near|\"]'), button => button.innerText)"
+    before = page.evaluate(names)
+    page.get_by_label("how many steps").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # a hundred, by keyboard: the mouse stays where it is
+    ready(page, 100)
+    page.locator(".live.held").get_by_text("Nearest to sheep").wait_for()
+    assert page.evaluate(names) == before
+    page.mouse.move(5, 5)
+    page.wait_for_function(f"before => String({names}) !== before", arg=",".join(before))
+    assert page.locator(".live.held").count() == 0
+
+    page = visit(f"{explorer}?view=inside&network=in+training&context=4&d_emb=8&d_hidden=40")  # 32·40 weights: too many
+    ready(page)
+    page.locator(".net .h .row").nth(39).wait_for()
+    weakest = page.locator("svg.wires g").first.locator(".wire").last
+    key = weakest.get_attribute("data-n")
+    weakest.evaluate("wire => wire.focus()")
+    drawn = page.locator("svg.wires .wire").evaluate_all("wires => wires.map(wire => wire.dataset.n).sort().join()")
+    page.evaluate("Array.from(document.querySelectorAll('button')).find(b => b.innerText === 'N steps').click()")
+    ready(page, 100)
+    changed = "Array.from(document.querySelectorAll('svg.wires .wire'), wire => wire.dataset.n).sort().join()"
+    page.wait_for_function(f"before => {changed} !== before", arg=drawn)
+    assert page.evaluate("document.activeElement.dataset.n") == key
 
 
 def test_a_state_is_restored_from_its_address_and_two_visitors_do_not_share_a_run(visit: Visit, explorer: str):

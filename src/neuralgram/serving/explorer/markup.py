@@ -17,11 +17,12 @@ _ROWS = 40  # rows of a table that a page shows
 
 
 class Shown(NamedTuple):
-    """What stands in one cell: its text, −1 … 1 for its colour, 0 … 1 for the length of its bar."""
+    """What stands in one cell: its text, −1 … 1 for its colour, 0 … 1 for its bar; `about` it on pointing."""
 
     text: str
     colour: float | None = None
     bar: float | None = None
+    about: str | None = None
 
 
 class Numbers:

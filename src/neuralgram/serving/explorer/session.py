@@ -206,7 +206,10 @@ class Session:
             return self.models[name]
         if name != TRAINING:
             raise InputError(f"network {name!r}: expected one of {', '.join(self.networks())}")
-        shot = self.snapshot()
+        return self.reading(self.snapshot())
+
+    def reading(self, shot: Snapshot | None) -> TextModel | None:
+        """A moment of the run as a model of its text."""
         if shot is None or self.ready is None:
             return None
         return TextModel(shot, self.ready.tokenizer, self.ready.boundary)

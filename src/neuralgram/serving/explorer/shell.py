@@ -20,7 +20,7 @@ from neuralgram.serving.explorer.address import Address, Look
 from neuralgram.serving.explorer.run import Divergence
 from neuralgram.serving.explorer.session import Session
 from neuralgram.serving.explorer.settings import SAMPLES
-from neuralgram.serving.explorer.widgets import notice
+from neuralgram.serving.explorer.widgets import notice, training_goes_on
 
 PACES = {"1 a second": 1.0, "10 a second": 10.0, "100 a second": 100.0, "full speed": None}
 _TICK = 0.2  # seconds between two looks at a run: five a second
@@ -165,7 +165,8 @@ class Shell:
         if worker is not None and worker.stopped_because:
             self.say(worker.stopped_because)
             worker.stopped_because = ""
-        self.refresh()
+        with training_goes_on():
+            self.refresh()
 
     def _show_figures(self) -> None:
         run, session = self.session.run, self.session

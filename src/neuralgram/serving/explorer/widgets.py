@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from nicegui import ui
@@ -13,11 +15,24 @@ from neuralgram.serving.explorer.charts import Options
 from neuralgram.serving.explorer.markup import Numbers, Shown
 from neuralgram.serving.explorer.wires import Bundle, Wire
 
+_GOES_ON: ContextVar[bool] = ContextVar("goes_on", default=False)
+
+
+@contextmanager
+def training_goes_on() -> Iterator[None]:
+    """What is shown within is shown because the run went on, and not because somebody asked for it."""
+    token = _GOES_ON.set(True)
+    try:
+        yield
+    finally:
+        _GOES_ON.reset(token)
+
 
 class Live:
     """A piece of HTML whose numbers are filled in while training; a click on one calls `on_open(key)`.
 
-    The skeleton is sent again only when it changes, so that focus and scrolling stay where they are.
+    The skeleton is sent again only when it changes, so that focus and scrolling stay where they are. While training
+    goes on it does not change under the mouse or the focus: what stands there keeps its meaning until they leave.
     """
 
     def __init__(self, on_open: Callable[[str], None] | None = None) -> None:
@@ -58,7 +73,7 @@ class Live:
         self._skeleton, self._values, self._marked = skeleton, dict(values), (open_key, *inputs)
         self._wires = drawn
         arguments = [self.element.html_id, skeleton if fresh else None, changed, open_key, list(inputs), drawn]
-        script = ", ".join(json.dumps(argument) for argument in arguments)
+        script = ", ".join(json.dumps(argument) for argument in [*arguments, _GOES_ON.get()])
         self.element.client.run_javascript(f"explorer.show({script})")
 
 
@@ -99,15 +114,20 @@ class Chart:
 class Opened:
     """The number opened, at the foot of the window, wherever on the page it stands."""
 
-    def __init__(self, on_close: Callable[[], None]) -> None:
+    def __init__(self, on_close: Callable[[], None], on_renew: Callable[[], None] | None = None) -> None:
         with ui.element("section").classes("opened").props('aria-label="the number opened" role="status"') as self._box:
             self._live = Live()
-            ui.button("Close", on_click=on_close).props("dense no-caps flat")
+            with ui.row().classes("mid"):
+                self._moment = ui.label().classes("hint")
+                self._now = ui.button("Show it now", on_click=on_renew).props("dense no-caps flat")
+                ui.button("Close", on_click=on_close).props("dense no-caps flat")
         self._box.set_visibility(False)
 
-    def show(self, html: str | None) -> None:
-        """Show a formula, or nothing."""
+    def show(self, html: str | None, moment: str = "", *, passed: bool = False) -> None:
+        """Show a formula, or nothing; of which `moment` it is, and a way to the present where that has `passed`."""
         self._box.set_visibility(html is not None)
+        self._moment.set_text(moment)
+        self._now.set_visibility(passed)
         if html is not None:
             self._live.show(html)
 

@@ -1,14 +1,36 @@
 // The little that must happen in the browser: filling numbers into a page that stays, and a text that is too long.
 window.explorer = {
   waiting: {},
-  show(id, html, values, open, inputs, wires) {
+  held: new Map(), // what training has brought while somebody pointed at what stands there
+  show(id, html, values, open, inputs, wires, goesOn) {
     const node = document.getElementById(id);
+    const before = node ? this.held.get(id) : this.waiting[id];
+    const now = { html: html ?? before?.html ?? null, values: html === null ? { ...before?.values, ...values } : values, open, inputs, wires };
     if (!node) {
-      const before = this.waiting[id];
-      this.waiting[id] = { html: html ?? before?.html ?? null, values: { ...before?.values, ...values }, open, inputs, wires };
-      if (!before) setTimeout(() => { const w = this.waiting[id]; delete this.waiting[id]; this.show(id, w.html, w.values, w.open, w.inputs, w.wires); }, 30);
+      this.waiting[id] = now;
+      if (!before) setTimeout(() => { const w = this.waiting[id]; delete this.waiting[id]; this.show(id, w.html, w.values, w.open, w.inputs, w.wires, false); }, 30);
       return;
     }
+    if (goesOn && now.html !== null && this.pointedAt(node)) {
+      if (!before) for (const name of ["pointerleave", "focusout"]) node.addEventListener(name, this.release);
+      this.held.set(id, now);
+      node.classList.add("held");
+      return;
+    }
+    this.held.delete(id);
+    node.classList.remove("held");
+    for (const name of ["pointerleave", "focusout"]) node.removeEventListener(name, this.release);
+    this.fill(node, now);
+  },
+  pointedAt: (node) => node.firstElementChild && ((matchMedia("(hover: hover)").matches && node.matches(":hover")) || node.contains(document.activeElement)),
+  release(event) {
+    const node = event.currentTarget;
+    setTimeout(() => { // once the focus has arrived elsewhere
+      const held = explorer.held.get(node.id);
+      if (held && !explorer.pointedAt(node)) explorer.show(node.id, held.html, held.values, held.open, held.inputs, held.wires, false);
+    });
+  },
+  fill(node, { html, values, open, inputs, wires }) {
     const focused = node.contains(document.activeElement) ? document.activeElement.dataset.n : null;
     if (html !== null) node.innerHTML = html;
     for (const cell of node.querySelectorAll("[data-n]")) {
@@ -17,6 +39,7 @@ window.explorer = {
         cell.textContent = value[0];
         if (value[1] !== null) cell.style.setProperty("--v", value[1]);
         if (value[2] !== null) cell.style.setProperty("--w", value[2]);
+        if (value[3] !== null) cell.title = value[3];
       }
       cell.classList.toggle("in", inputs.includes(cell.dataset.n));
     }

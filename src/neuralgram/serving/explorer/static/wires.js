@@ -29,7 +29,7 @@ window.explorer.wires = {
       for (const [key, from, to, share, sign, said] of wires) {
         gone.delete(key);
         const wire = layer.nodes.get(key) ?? this.make(layer, group, key);
-        Object.assign(wire, { from, to, on: lit });
+        Object.assign(wire, { from, to, on: lit, bundle: i });
         if (wire.share !== share) { // attributes: to inherit a custom property to all of them is slow
           wire.line.setAttribute("stroke-width", (0.6 + 5.4 * share).toFixed(2));
           wire.line.setAttribute("stroke-opacity", (0.18 + 0.72 * share).toFixed(2));
@@ -40,7 +40,11 @@ window.explorer.wires = {
       }
       return wires.map(([key]) => layer.nodes.get(key));
     });
-    for (const key of gone) { layer.nodes.get(key).remove(); layer.nodes.delete(key); }
+    for (const key of gone) {
+      const wire = layer.nodes.get(key);
+      if (wire.matches(":hover, :focus") && layer.bundles[wire.bundle]) layer.bundles[wire.bundle].push(wire); // not from under a hand
+      else { wire.remove(); layer.nodes.delete(key); }
+    }
     for (const wires of layer.bundles) { // one stop of the Tab key a bundle; arrow keys go from wire to wire
       const focused = wires.find((wire) => wire === document.activeElement) ?? wires[0];
       for (const wire of wires) this.stop(wire, wire === focused ? 0 : -1);

@@ -17,16 +17,20 @@ from neuralgram.serving.explorer.markup import (
     sections_html,
     wire_legend,
 )
+from neuralgram.serving.explorer.run import Run
+from neuralgram.serving.explorer.session import TRAINING
 from neuralgram.serving.explorer.shell import Shell, View
+from neuralgram.serving.explorer.snapshot import Snapshot
 from neuralgram.serving.explorer.views.inside_choices import Choices
 from neuralgram.serving.explorer.widgets import Live, Opened, heading, say
 from neuralgram.serving.explorer.wires import SIGNS, bundles, gap_names, in_words, opened_wire
+from neuralgram.textmodel import TextModel
 from neuralgram.tracing import Trace
 from neuralgram.tracing.learning import difference_section
 
 
 class Inside(View):
-    """The view. What is opened stays open, and its formula follows the numbers while training."""
+    """The view. While a number is open the view holds still at its step, however far the training goes meanwhile."""
 
     title = "Inside"
     tour = (
@@ -40,6 +44,8 @@ class Inside(View):
         self.shell = shell
         self._open: str | None = None
         self._of = ""  # the network in which it is open
+        self._run: Run | None = None  # the run and the moment of it that is shown
+        self._shot: Snapshot | None = None
         self._stage = 0
         heading("Inside one prediction")
         say(
@@ -57,7 +63,7 @@ class Inside(View):
         with ui.expansion("All the numbers of this prediction and update", on_value_change=self.refresh) as every:
             self._tables = Live(self._opened)
         self._every = every.style("width: 100%")
-        self._formula = Opened(lambda: self._opened(self._open or ""))
+        self._formula = Opened(lambda: self._opened(self._open or ""), self._renew)
 
     def _path(self) -> None:
         with ui.element("section").classes("card").props('aria-label="step by step"'):
@@ -87,17 +93,32 @@ class Inside(View):
         self._open = None if key == self._open else key
         self.refresh()
 
+    def _renew(self) -> None:
+        """What is open, as it is now."""
+        self._shot = None
+        self.refresh()
+
     # ---- showing ----
+
+    def _model(self) -> TextModel | None:
+        """The network chosen, as it is now; while a number of it is open, as it was when that was opened."""
+        if self._of != self.choices.name:
+            self._of, self._open = self.choices.name, None
+        if self._of != TRAINING:
+            return self.choices.model()
+        session = self.shell.session
+        run, shot = session.run, self._shot
+        if self._open is None or shot is None or run is None or run is not self._run or shot.step > run.step:
+            self._run, self._shot = run, session.snapshot()
+        return session.reading(self._shot)
 
     def refresh(self) -> None:
         """Everything, from one moment of one network."""
         self.choices.find_network()
-        model = self.choices.model()
+        model = self._model()
         if model is None:
             self._said.set_text("The network in training is being made; the five words are there already.")
             return
-        if self._of != self.choices.name:
-            self._of, self._open = self.choices.name, None
         self.choices.fit(model)
         try:
             made = traced(model, self.choices.window)
@@ -149,15 +170,24 @@ class Inside(View):
         return [place for place in chosen if keys.get(place[0], "direct.weight") in w]
 
     def _show_formula(self, made: Trace, drawing: Drawing) -> None:
+        moment, passed = self._moment()
+        self._formula.show(self._opened_html(made, drawing), moment, passed=passed)
+
+    def _moment(self) -> tuple[str, bool]:
+        """Of which step of the run what is open is, and whether the run is past it."""
+        if self._of != TRAINING or self._shot is None or self._run is None:
+            return "", False
+        return f"as of step {self._shot.step:,}, held while it is open", self._run.step > self._shot.step
+
+    def _opened_html(self, made: Trace, drawing: Drawing) -> str | None:
         wire = opened_wire(drawing, self._open) if self._open else None
         if wire:
-            self._formula.show(formulas_html(*wire))
-            return
+            return formulas_html(*wire)
         found = opened(made.all_sections, _place(self._open)) if self._open else None
         if self._open and self._open.startswith("check|"):
             checks = difference_section(made.check(*self._checked(made)))
             found = opened([checks], self._open.removeprefix("check|"))
-        self._formula.show(formula_html(*found) if found else None)
+        return formula_html(*found) if found else None
 
 
 def _place(key: str) -> str:

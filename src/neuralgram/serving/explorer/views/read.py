@@ -201,12 +201,9 @@ class ReadWrite(View):
             between = text[shown_until : token.start] if token.start > shown_until else ""
             loss = token.losses[column]
             own = text[token.start : token.end] or "⏎"
-            numbers.values[f"t|{i}"] = Shown(own, None, 0.0 if loss is None else min(1.0, loss / largest))
-            about = "not scored" if loss is None else f"{loss:.2f} nats"
-            parts.append(
-                f'{escape(between)}<button type="button" class="t" data-n="t|{i}" '
-                f'title="{escape(token.symbol)}: {about}"></button>'
-            )
+            about = f"{token.symbol}: {'not scored' if loss is None else f'{loss:.2f} nats'}"
+            numbers.values[f"t|{i}"] = Shown(own, None, 0.0 if loss is None else min(1.0, loss / largest), about)
+            parts.append(f'{escape(between)}<button type="button" class="t" data-n="t|{i}"></button>')
             shown_until = max(shown_until, token.end)
         chars = " chars" if by_character([model.symbol(i) for i in range(min(50, model.model.vocab_size))]) else ""
         self._tokens.show(f'<div class="tokens{chars}">{"".join(parts)}</div>', numbers)
