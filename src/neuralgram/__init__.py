@@ -80,6 +80,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "kenlm":  # a module: `from neuralgram import kenlm`
+        return import_module("neuralgram.scoring.kenlm")
     if name not in _HOME:
         raise AttributeError(f"module 'neuralgram' has no attribute {name!r}")
     value = getattr(import_module(f"neuralgram.{_HOME[name]}"), name)

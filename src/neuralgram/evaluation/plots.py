@@ -47,6 +47,21 @@ def learning_curve(
     return _save(figure, path)
 
 
+def histogram(bins: Sequence[Mapping[str, float]], rule: Mapping[str, Any], path: Path) -> Path:
+    """Draw how many units have which perplexity, `{"from", "units"}` a bin, and the bounds of what is kept."""
+    figure, axes = _figure()
+    edges = [row["from"] for row in bins]
+    widths = [b - a for a, b in zip(edges, [*edges[1:], (edges[-1] if edges else 1.0) * 10 ** (1 / 6)], strict=True)]
+    axes.bar(edges, [row["units"] for row in bins], width=widths, align="edge", color=BLUE, edgecolor="white")
+    axes.set(xscale="log", xlabel="perplexity", ylabel="units")
+    for name in ("low", "high", "head", "middle"):
+        if (at := rule.get(name)) is not None and math.isfinite(at) and rule.get("of") != "difference":
+            axes.axvline(at, color=ORANGE, ls="--", lw=1.5, label=f"{name}: {at:.4g}")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(framealpha=1, edgecolor="none")
+    return _save(figure, path)
+
+
 def comparison(bars: Sequence[Bar], breakdowns: Sequence[Breakdown], path: Path, *, title: str = "perplexity") -> Path:
     """Draw models as bars of perplexity, and below them where they differ, into `path` (PNG).
 

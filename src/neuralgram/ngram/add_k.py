@@ -77,12 +77,12 @@ class AddK(NgramModel):
         windows = self.check_windows(contexts)
         nodes, total = self._frequencies.seen(windows)
         length = self._frequencies.whole(windows)
-        add = _Added(self.k, self.vocab_size)
-        whole = add.whole(total[np.arange(len(length)), length])
-        out = np.repeat(_log_ratio(add.k, whole)[:, None], self.vocab_size, axis=1)
+        total = total[np.arange(len(length)), length]
+        out = np.repeat(log_share(0, total, self.k, self.vocab_size)[:, None], self.vocab_size, axis=1)
         for j in np.unique(length):
             row, word, node = self._frequencies.continuations(nodes, length, int(j))
-            out[row, word] = _log_ratio(add.own(self._frequencies.counts.counts[j][node]), whole[row])
+            count = self._frequencies.counts.counts[j][node]
+            out[row, word] = log_share(count, total[row], self.k, self.vocab_size)
         return out
 
     def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
@@ -90,8 +90,7 @@ class AddK(NgramModel):
         windows = self.check_windows(contexts, targets)
         pairs = self._frequencies.pairs(windows, as_ids(targets))
         rows, length = np.arange(len(windows)), self._frequencies.whole(windows)
-        add = _Added(self.k, self.vocab_size)
-        return -_log_ratio(add.own(pairs.joint[rows, length]), add.whole(pairs.total[rows, length]))
+        return -log_share(pairs.joint[rows, length], pairs.total[rows, length], self.k, self.vocab_size)
 
     def explain(self, context: Ints, words: Sequence[int]) -> tuple[Panel, ...]:
         """The contexts, short to long, and the counts after the one that is read."""
@@ -122,33 +121,18 @@ class AddK(NgramModel):
         return cls(Counts.from_state(V, order, boundary, state), config["k"])
 
 
-class _Added:
-    """c(hw) + k and c(h) + kV, both divided by the same power of 2 where k is large: kV must not overflow, and nothing
-    is rounded by it.
+def log_share(joint: ArrayLike, total: ArrayLike, k: float, vocab_size: int) -> Floats:
+    """log (c(hw) + k)/(c(h) + kV) of joint c(hw) and total c(h), [B], finite for every k that a float can hold.
+
+    Both are divided by a power of 2 where k is large (which rounds nothing), so that kV is no overflow.
     """
-
-    def __init__(self, k: float, vocab_size: int) -> None:
-        self.scale = 2.0 ** max(math.frexp(k)[1] - 1, 0)
-        self.k = k / self.scale
-        self.everywhere = self.k * vocab_size
-
-    def own(self, joint: Ints) -> Floats:
-        """c(hw) + k of c(hw) [B]."""
-        own: Floats = (joint if self.scale == 1 else joint / self.scale) + self.k
-        return own
-
-    def whole(self, total: Ints) -> Floats:
-        """c(h) + kV of c(h) [B]."""
-        whole: Floats = (total if self.scale == 1 else total / self.scale) + self.everywhere
-        return whole
-
-
-def _log_ratio(own: Floats | float, whole: Floats) -> Floats:
-    """log own/whole, also where a float is too coarse for the ratio."""
-    ratio: Floats = own / whole
-    if len(ratio) and float(ratio.min()) < np.finfo(float).tiny:
-        return np.log(own) - np.log(whole)
-    return np.log(ratio, out=ratio)
+    scale = 2.0 ** max(math.frexp(k)[1] - 1, 0)
+    own = np.asarray(joint) / scale + k / scale
+    whole = np.asarray(total) / scale + k / scale * vocab_size
+    share: Floats = own / whole
+    if float(share.min(initial=1.0)) >= np.finfo(float).tiny:
+        return np.log(share)
+    return np.log(own) - np.log(whole)  # less than a float holds, but its logarithm is not
 
 
 class Tuned(NamedTuple):
@@ -194,5 +178,4 @@ def _losses(joint: Ints, total: Ints, ks: Sequence[float], vocab_size: int) -> N
     """Σ −log((c(hw) + k)/(c(h) + kV)) for each k, summed over the distinct pairs of counts."""
     pair, times = np.unique(total * (int(total.max()) + 1) + joint, return_counts=True)
     whole, own = pair // (int(total.max()) + 1), pair % (int(total.max()) + 1)
-    added = [_Added(float(k), vocab_size) for k in ks]
-    return np.array([-(_log_ratio(add.own(own), add.whole(whole)) * times).sum() for add in added])
+    return np.array([-(log_share(own, whole, float(k), vocab_size) * times).sum() for k in ks])

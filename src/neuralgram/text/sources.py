@@ -235,7 +235,7 @@ def _uncompressed(name: str, file: IO[bytes]) -> Iterator[bytes]:
         with gzip.open(file) as inside:
             yield from _read(inside)
     elif name.endswith(".zst"):
-        yield from _unzstd(name, _read(file))
+        yield from unzstd(name, _read(file))
     else:
         yield from _read(file)
 
@@ -245,7 +245,8 @@ def _read(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
         yield block
 
 
-def _unzstd(name: str, blocks: Iterator[bytes]) -> Iterator[bytes]:
+def unzstd(name: str, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """The bytes inside zstd data, which may be several frames; a `TextError` where it is damaged or ends early."""
     import zstandard
 
     unzstd = zstandard.ZstdDecompressor()

@@ -23,7 +23,6 @@ from neuralgram.training.jobs.texts import (
     provenance,
     refuse_unscorable,
     settle,
-    tell,
     unless_failed,
 )
 
@@ -42,7 +41,6 @@ def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]
         check(given["smoothing"], given["order"], **options)  # refused before the text is read
         settings = settle(run, given, say)
         corpora = _corpora(settings, run / "data", given, say)
-        tell(corpora, given, say)
         if corpora.valid is not None and "valid" in takes(given["smoothing"]):
             options["valid"] = corpora.valid
         started = time.perf_counter()
