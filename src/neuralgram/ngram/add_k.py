@@ -77,12 +77,12 @@ class AddK(NgramModel):
         windows = self.check_windows(contexts)
         nodes, total = self._frequencies.seen(windows)
         length = self._frequencies.whole(windows)
-        total = total[np.arange(len(length)), length]
-        out = np.repeat(log_share(0, total, self.k, self.vocab_size)[:, None], self.vocab_size, axis=1)
+        add = _Added(self.k, self.vocab_size)
+        whole = add.whole(total[np.arange(len(length)), length])
+        out = np.repeat(add.log(add.k, whole)[:, None], self.vocab_size, axis=1)
         for j in np.unique(length):
             row, word, node = self._frequencies.continuations(nodes, length, int(j))
-            count = self._frequencies.counts.counts[j][node]
-            out[row, word] = log_share(count, total[row], self.k, self.vocab_size)
+            out[row, word] = add.log(add.own(self._frequencies.counts.counts[j][node]), whole[row])
         return out
 
     def context_nll(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
@@ -90,7 +90,8 @@ class AddK(NgramModel):
         windows = self.check_windows(contexts, targets)
         pairs = self._frequencies.pairs(windows, as_ids(targets))
         rows, length = np.arange(len(windows)), self._frequencies.whole(windows)
-        return -log_share(pairs.joint[rows, length], pairs.total[rows, length], self.k, self.vocab_size)
+        add = _Added(self.k, self.vocab_size)
+        return -add.log(add.own(pairs.joint[rows, length]), add.whole(pairs.total[rows, length]))
 
     def explain(self, context: Ints, words: Sequence[int]) -> tuple[Panel, ...]:
         """The contexts, short to long, and the counts after the one that is read."""
@@ -121,18 +122,38 @@ class AddK(NgramModel):
         return cls(Counts.from_state(V, order, boundary, state), config["k"])
 
 
-def log_share(joint: ArrayLike, total: ArrayLike, k: float, vocab_size: int) -> Floats:
-    """log (c(hw) + k)/(c(h) + kV) of joint c(hw) and total c(h), [B], finite for every k that a float can hold.
-
-    Both are divided by a power of 2 where k is large (which rounds nothing), so that kV is no overflow.
+class _Added:
+    """c(hw) + k and c(h) + kV, both divided by the same power of 2 where k is large: kV must not overflow, and nothing
+    is rounded by it. Where k is so small that a float is too coarse for their ratio, its logarithm is a difference.
     """
-    scale = 2.0 ** max(math.frexp(k)[1] - 1, 0)
-    own = np.asarray(joint) / scale + k / scale
-    whole = np.asarray(total) / scale + k / scale * vocab_size
-    share: Floats = own / whole
-    if float(share.min(initial=1.0)) >= np.finfo(float).tiny:
-        return np.log(share)
-    return np.log(own) - np.log(whole)  # less than a float holds, but its logarithm is not
+
+    def __init__(self, k: float, vocab_size: int) -> None:
+        self.scale = 2.0 ** max(math.frexp(k)[1] - 1, 0)
+        self.coarse = k < 1e-280  # above it k/c(h) is a float for every count of 64 bits
+        self.k = k / self.scale
+        self.everywhere = self.k * vocab_size
+
+    def own(self, joint: Ints) -> Floats:
+        """c(hw) + k of c(hw) [B]."""
+        return self._sum(joint, self.k)
+
+    def whole(self, total: Ints) -> Floats:
+        """c(h) + kV of c(h) [B]."""
+        return self._sum(total, self.everywhere)
+
+    def log(self, own: Floats | float, whole: Floats) -> Floats:
+        """log own/whole, [B]."""
+        if self.coarse:
+            return np.log(own) - np.log(whole)
+        ratio: Floats = own / whole
+        return np.log(ratio, out=ratio)
+
+    def _sum(self, counts: Ints, added: float) -> Floats:
+        out = counts.astype(np.float64)
+        if self.scale != 1:
+            out /= self.scale
+        out += added
+        return out
 
 
 class Tuned(NamedTuple):
@@ -178,4 +199,5 @@ def _losses(joint: Ints, total: Ints, ks: Sequence[float], vocab_size: int) -> N
     """Σ −log((c(hw) + k)/(c(h) + kV)) for each k, summed over the distinct pairs of counts."""
     pair, times = np.unique(total * (int(total.max()) + 1) + joint, return_counts=True)
     whole, own = pair // (int(total.max()) + 1), pair % (int(total.max()) + 1)
-    return np.array([-(log_share(own, whole, float(k), vocab_size) * times).sum() for k in ks])
+    added = [_Added(float(k), vocab_size) for k in ks]
+    return np.array([-(add.log(add.own(own), add.whole(whole)) * times).sum() for add in added])

@@ -94,7 +94,7 @@ class NgramModel(LanguageModel):
     def from_state(cls, config: Mapping[str, Any], state: State, parts: Sequence[LanguageModel] = ()) -> Self:
         """The model that `config()` and `state()` describe, whichever estimator made it."""
         try:
-            made = member(_STORED, config.get("smoothing"), "a stored n-gram model of smoothing")
+            made = member(ESTIMATORS | _READ, config.get("smoothing"), "a stored n-gram model of smoothing")
         except InputError as error:
             raise ModelDirError(str(error)) from None
         found: Self = made.restored(dict(config), state)
@@ -128,7 +128,7 @@ class NgramModel(LanguageModel):
         return base | {"boundary": self.boundary} | options
 
 
-_STORED = ESTIMATORS | {"arpa": "neuralgram.ngram.backoff_model:BackoffModel"}
+_READ = {"arpa": "neuralgram.ngram.backoff_model:BackoffModel"}  # estimated by others
 
 
 def sizes(config: Config) -> tuple[int, int, int | None]:
