@@ -25,7 +25,7 @@ demo: $(VENV)/ready      ## train on an embedded story, compare with counting, g
 	$(BIN)/$(NAME) demo --out runs/demo
 
 test: $(VENV)/ready-dev  ## the whole test suite, with branch coverage
-	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report=
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --cov --cov-report=
 
 check: $(VENV)/ready-dev ## formatting, lint, types, the arrows between rooms, coverage of the last test run
 	$(BIN)/ruff format --check .

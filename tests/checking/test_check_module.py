@@ -101,7 +101,7 @@ def test_an_endless_loop_is_stopped_and_what_held_is_told(tmp_path: Path) -> Non
     )
     (tmp_path / "my_nplm.py").write_text(source, encoding="utf-8")
     report = check_module(tmp_path / "my_nplm.py", seconds=6)
-    assert report.seconds < 20
+    assert report.seconds < 60  # 6 and a start, however busy the machine is
     assert not report.holds
     outcomes = {verdict.case: verdict.outcome for verdict in report.verdicts}
     assert outcomes["forward"] == "held"
