@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from neuralgram.errors import InputError
+from neuralgram.settings import Described, described
 
 KINDS = {  # of model, as neuralgram.json names them
     "nplm": "neuralgram.neural.nplm:NPLM",
@@ -84,3 +85,13 @@ def member(family: Mapping[str, str], name: object, what: str) -> Any:
 def members(family: Mapping[str, str], what: str) -> dict[str, Any]:
     """Every member of a family by its name, imported now."""
     return {name: member(family, name, what) for name in family}
+
+
+def options(family: Mapping[str, str]) -> dict[str, dict[str, Described]]:
+    """Each option that any member takes, by its name on the command line: who takes it, in the family's order, and what
+    it says of each."""
+    found: dict[str, dict[str, Described]] = {}
+    for name in reversed(list(family)):
+        for one in described(member(family, name, "member").Settings):
+            found[one.key] = {name: one, **found.get(one.key, {})}
+    return found

@@ -12,7 +12,7 @@ dict, each perhaps `| None`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -38,7 +38,7 @@ class About:
 
     help: str
     unit: str = ""
-    choices: tuple[str, ...] = ()
+    choices: Collection[str] = ()
     low: float | None = None
     high: float | None = None
     above: float | None = None
@@ -71,7 +71,8 @@ class Described:
 
     name: str
     kind: type
-    item: type | None  # of a tuple's entries
+    item: type | None  # of a tuple's entries; of one or several of them where `kind` is object
+    count: int  # of a tuple's entries; 0: any number
     optional: bool
     default: Any
     required: bool
@@ -93,7 +94,7 @@ def setting(
     *,
     help: str,
     unit: str = "",
-    choices: Iterable[str] = (),
+    choices: Collection[str] = (),
     low: float | None = None,
     high: float | None = None,
     above: float | None = None,
@@ -104,7 +105,7 @@ def setting(
     option: str = "",
 ) -> Any:
     """A field of a settings class; a default that is a dict or a list is made anew for each instance."""
-    about = About(help, unit, tuple(choices), low, high, above, below, auto, expected, refused, option)
+    about = About(help, unit, choices, low, high, above, below, auto, expected, refused, option)
     if isinstance(default, dict | list):
         return field(default_factory=lambda: type(default)(default), metadata={_KEY: about})
     if default is MISSING:
@@ -119,10 +120,10 @@ def described(owner: type) -> tuple[Described, ...]:
     for one in fields(owner):
         if _KEY not in one.metadata:
             continue
-        kind, item, optional = _read_hint(hints[one.name])
+        kind, item, count, optional = _read_hint(hints[one.name])
         required = one.default is MISSING and one.default_factory is MISSING
         default = None if required else one.default if one.default is not MISSING else _made(one)
-        found.append(Described(one.name, kind, item, optional, default, required, one.metadata[_KEY]))
+        found.append(Described(one.name, kind, item, count, optional, default, required, one.metadata[_KEY]))
     return tuple(found)
 
 
@@ -137,7 +138,9 @@ def checked(one: Described, value: Any) -> Any:
     """`value` as the setting holds it, or an `InputError` that names it."""
     if value is None and one.optional:
         return None
-    if one.kind is tuple and isinstance(value, list | tuple):
+    if one.kind is tuple:
+        if not isinstance(value, list | tuple) or (one.count and len(value) != one.count):
+            raise _refusal(one, value, f"{one.count or 'a list of'} numbers")
         return tuple(_checked(one, one.item or object, item) for item in value)
     return _checked(one, one.kind, value)
 
@@ -152,6 +155,17 @@ def read(owner: type[T], given: Mapping[str, Any], what: str = "setting", whose:
     made = owner(**given)
     check(made)
     return made
+
+
+def shown(value: Any) -> str:
+    """A value as it is written on the command line, and as a person reads it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple | list):
+        return ",".join(map(shown, value)) or "none"
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={shown(item)}" for key, item in value.items()) or "none"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _checked(one: Described, kind: type, value: Any) -> Any:
@@ -180,17 +194,21 @@ def _refusal(one: Described, value: Any, expected: str) -> InputError:
 _WORDS = {str: "text", bool: "true or false", dict: "names with values"}
 
 
-def _read_hint(hint: Any) -> tuple[type, type | None, bool]:
-    """The plain type of an annotation, the type of a tuple's entries, and whether None is allowed."""
+def _read_hint(hint: Any) -> tuple[type, type | None, int, bool]:
+    """The plain type of an annotation, the type and number of a tuple's entries, and whether None is allowed."""
     optional = False
     if get_origin(hint) in (Union, UnionType):
         kinds = [kind for kind in get_args(hint) if kind is not NoneType]
         optional = len(kinds) < len(get_args(hint))
-        hint = kinds[0] if len(kinds) == 1 else object
+        if len(kinds) > 1:  # one or several of a type
+            return object, kinds[0], 0, optional
+        hint = kinds[0]
     origin = get_origin(hint) or hint
+    arguments = get_args(hint)
     if origin is tuple:
-        return tuple, get_args(hint)[0] if get_args(hint) else None, optional
-    return (dict, None, optional) if origin is not dict and _is_mapping(origin) else (origin, None, optional)
+        count = 0 if Ellipsis in arguments else len(arguments)
+        return tuple, arguments[0] if arguments else None, count, optional
+    return dict if _is_mapping(origin) else origin, None, 0, optional
 
 
 def _is_mapping(kind: Any) -> bool:

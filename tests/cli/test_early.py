@@ -103,6 +103,16 @@ def test_a_model_of_standard_input_says_so(run, tmp_path, monkeypatch):
     assert ng.load(tmp_path / "m").perplexity("the cat") > 1
 
 
+@pytest.mark.parametrize(("options", "told", "tokens"), [([], 1, 1800), (["1.0"], 0, 2000), (["0.8,0.1,0.1"], 0, 1600)])
+def test_counting_says_what_it_holds_out_and_how_to_count_all(run, text, tmp_path, options, told, tokens):
+    given = [word for split in options for word in ("--split", split)]
+    code, out, err = run(
+        "train", "ngram", text, "--out", tmp_path / "m", "--order", "2", "--boundary", "line", "--json", *given
+    )
+    assert (code, json.loads(out)["tokens"]) == (0, tokens)
+    assert err.count("a tenth of the text is held out to measure on; --split 1.0 counts all of it") == told
+
+
 def test_fixed_discounts_are_a_note_that_says_what_happened(run, text, tmp_path):
     _, _, err = run("train", "ngram", text, "--out", tmp_path / "m", "--tokenizer", "chars", "--order", "2")
     [note] = [line for line in err.splitlines() if "order 1" in line]

@@ -1,12 +1,17 @@
 """docs/commands.md is what the code says; an option nobody documented fails here."""
 
-from neuralgram.cli.reference import reference
+import pytest
+
+from neuralgram.cli.reference import reference, settings
 from tests.conftest import ROOT
 
 
-def test_the_page_is_up_to_date():
-    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    assert page == reference(), "run: python -m neuralgram.cli.reference > docs/commands.md"
+@pytest.mark.parametrize(
+    ("name", "written", "argument"), [("commands", reference, ""), ("settings", settings, " settings")]
+)
+def test_the_page_is_up_to_date(name, written, argument):
+    page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    assert page == written(), f"run: python -m neuralgram.cli.reference{argument} > docs/{name}.md"
 
 
 def test_every_option_says_what_it_does():

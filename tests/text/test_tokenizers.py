@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuralgram.errors import InputError, TextError
-from neuralgram.families import TOKENIZERS
+from neuralgram.families import TOKENIZERS, options
 from neuralgram.text.pieces import anywhere, cut_pieces, last_cut, unify_line_ends
 from neuralgram.text.tokenizers import (
     Bpe,
@@ -27,7 +27,6 @@ from neuralgram.text.tokenizers import (
     Words,
     load_tokenizer,
     options_of,
-    options_of_all,
     tokenizer_class,
 )
 
@@ -282,7 +281,7 @@ def test_the_contract_of_a_class(name: str) -> None:
     with pytest.raises(InputError, match=f"option 'nonsense' of the {name} tokenizer: expected"):
         kind.train(["a"], nonsense=1)
     for key, option in options_of(name).items():
-        assert options_of_all()[key][name] == option
+        assert options(TOKENIZERS)[key][name] == option
         assert option.about.help.endswith(".")
 
 

@@ -9,7 +9,10 @@ import pytest
 
 from neuralgram import NPLM
 from neuralgram.errors import InputError
+from neuralgram.neural.config import NPLMConfig
+from neuralgram.settings import described
 from neuralgram.text.windows import Corpus
+from neuralgram.training.config import TrainConfig
 from neuralgram.training.fit import fit
 from neuralgram.training.jobs.plan import TextFacts, plan, plan_tokenizer
 
@@ -113,3 +116,9 @@ def test_a_planned_run_on_a_tiny_text_beats_the_frequencies_of_its_tokens() -> N
     result = fit(model, Corpus(ids[:400], 8), Corpus(ids[400:], 8), made.training)
     assert result.best_perplexity is not None
     assert result.best_perplexity < 2  # knowing frequencies alone leaves 8
+
+
+def test_what_is_marked_as_chosen_is_chosen_for_some_text_and_nothing_else_is() -> None:
+    marked = {one.name for owner in (NPLMConfig, TrainConfig) for one in described(owner) if one.about.auto}
+    chosen = {name for text in TEXTS for name in plan(text).reasons}
+    assert chosen == marked - {"threads", "eval_every"}  # the machine is timed for one, the other is the run's

@@ -5,38 +5,16 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from neuralgram.numbers import figure, spaced
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 model_argument = click.argument("model", metavar="MODEL", type=click.Path(path_type=Path))
-
-
-def reading_options(command: Command) -> Command:
-    """How texts are read; the same for every command that reads one."""
-    for option in reversed(
-        [
-            click.option("--field", help="Texts are JSON lines; read this field of each."),
-            click.option("--encoding", default="utf-8", show_default=True, help="How the text's bytes are decoded."),
-            click.option(
-                "--errors",
-                type=click.Choice(["strict", "replace", "ignore"]),
-                default="strict",
-                show_default=True,
-                help="What to do with bytes that cannot be decoded.",
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
 
 
 def refuse_beside(why: str, *names: str) -> None:

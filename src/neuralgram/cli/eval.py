@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuralgram.cli.common import emit, json_option, reading_options, say, table
+from neuralgram.cli.common import emit, json_option, say, table
+from neuralgram.cli.options import reading_options
 
 if TYPE_CHECKING:
     from neuralgram.evaluation.compare import Ranked

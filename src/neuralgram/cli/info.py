@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuralgram.cli.common import emit, json_option, model_argument, reading_options, refuse_beside
+from neuralgram.cli.common import emit, json_option, model_argument, refuse_beside
+from neuralgram.cli.options import reading_options
 from neuralgram.numbers import plain
 
 if TYPE_CHECKING:

@@ -9,34 +9,19 @@ from typing import Any
 
 import click
 
-from neuralgram.cli.common import emit, json_option, reading_options, refuse_beside, say, table
+from neuralgram.cli.common import emit, json_option, refuse_beside, say, table
+from neuralgram.cli.options import reading_options, setting_options
 from neuralgram.numbers import figure, spaced
+from neuralgram.training.config import MixSettings
 
 
 @click.command("mix")
 @click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The model directory to write.")
 @click.option("--overwrite", is_flag=True, help="Replace what --out holds.")
-@click.option(
-    "--weights",
-    default="learned",
-    show_default=True,
-    help="One number a part, such as 0.5,0.5; learned: the best for --valid; binned: the best for each bin of "
-    "contexts by how often they occur in training.",
-)
 @click.option("--valid", multiple=True, metavar="TEXT", help="Held-out text the weights are fitted to.")
-@click.option(
-    "--part",
-    type=click.Choice(["valid", "test"]),
-    help="Only this part of --valid, by the split the first model was trained with.",
-)
 @click.option("--train", multiple=True, metavar="TEXT", help="The training text, for binned weights without --part.")
-@click.option("--uniform", is_flag=True, help="A further part: every token with 1/V.")
-@click.option(
-    "--unseen",
-    is_flag=True,
-    help="A further part, the last: the tokens that the first model's training text never holds, all alike.",
-)
+@setting_options(MixSettings)
 @reading_options
 @json_option
 def command(as_json: bool, **given: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from neuralgram.cli.common import reading_options
+from neuralgram.cli.options import reading_options
 
 
 @click.command("surprisal")

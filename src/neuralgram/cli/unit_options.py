@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from neuralgram.cli.common import reading_options
+from neuralgram.cli.options import reading_options
 
 if TYPE_CHECKING:
     from neuralgram.scoring.commands import Reading

@@ -10,6 +10,7 @@ from neuralgram.errors import InputError
 from neuralgram.families import HEADS
 from neuralgram.settings import check, setting
 
+_AUTO = "auto"  # chosen from the text where training from one
 ACTIVATIONS = ("tanh", "relu", "sigmoid", "identity")
 _SHARE: dict[str, Any] = {"low": 0, "below": 1, "expected": "at least 0 and below 1"}
 
@@ -19,16 +20,24 @@ class NPLMConfig:
     """The choices of one NPLM; all are JSON values. `d_hidden` is one width or one a layer; 0 and [] are none."""
 
     vocab: int = setting(help="V, the number of tokens.", unit="tokens", low=1)
-    context: int = setting(help="c, the tokens read before each (n − 1).", unit="tokens", low=1)
-    d_emb: int = setting(help="m, the length of a token's vector.", low=1)
-    d_hidden: int | Sequence[int] = setting(help="h, hidden units; 100,100 for two layers; 0 for none.")
-    direct: bool = setting(True, help="Direct connections from vectors to scores, W.")
+    context: int = setting(help="c, the tokens read before each (n − 1).", unit="tokens", low=1, auto=_AUTO)
+    d_emb: int = setting(help="m, the length of a token's vector.", low=1, auto=_AUTO)
+    d_hidden: int | Sequence[int] = setting(
+        help="h, hidden units; 100,100 for two layers; 0 for none.",
+        auto=_AUTO,
+        expected="a size, or sizes such as 100,100",
+    )
+    direct: bool = setting(True, help="Direct connections from vectors to scores, W.", auto=_AUTO)
     activation: str = setting("tanh", help="What a hidden unit makes of its sum.", choices=ACTIVATIONS)
-    dropout: float = setting(0.0, help="Of hidden units, while training.", **_SHARE)
+    dropout: float = setting(0.0, help="Of hidden units, while training.", **_SHARE, auto=_AUTO)
     dropout_input: float = setting(0.0, help="Of the vectors' entries, while training.", **_SHARE)
-    tie: bool = setting(False, help="Output vectors are the input vectors (through a projection where m ≠ h).")
-    head: str = setting("softmax", help="The output layer.", choices=HEADS)
-    head_options: Mapping[str, Any] = setting({}, help="Of the head, as samples=256.")
+    tie: bool = setting(
+        False, help="Output vectors are the input vectors (through a projection where m ≠ h).", auto=_AUTO
+    )
+    head: str = setting("softmax", help="The output layer.", choices=HEADS, auto=_AUTO)
+    head_options: Mapping[str, Any] = setting(
+        {}, help="Of the head, as samples=256; `--head-option help` lists what each has.", auto=_AUTO
+    )
 
     def __post_init__(self) -> None:
         given = self.d_hidden

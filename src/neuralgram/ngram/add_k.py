@@ -38,7 +38,7 @@ class AddK(NgramModel):
 
         k: float | None = setting(
             None,
-            help="Of add-k: what is added to every count.",
+            help="What is added to every count.",
             above=0,
             auto="n and k are tuned on the validation part",
             refused="k = {value}: expected a number above 0 (the estimator `mle` adds nothing)",

@@ -38,9 +38,7 @@ class ClassModel(NgramModel):
     class Settings(Smoothing):
         """The options of class models. In Python `classes` may be `Classes` made before."""
 
-        classes: int = setting(
-            500, help="Word classes of a class model.", low=1, refused="{value} classes: expected at least 1"
-        )
+        classes: int = setting(500, help="Word classes.", low=1, refused="{value} classes: expected at least 1")
         sweeps: int = setting(20, help="At most so many passes of the exchange algorithm.", low=0)
 
     @classmethod

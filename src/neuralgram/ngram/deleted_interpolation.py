@@ -37,7 +37,7 @@ class DeletedInterpolation(NgramModel):
 
         iterations: int = setting(
             5,
-            help="Of EM in deleted interpolation.",
+            help="Passes of EM.",
             low=1,
             refused="{value} iterations of EM: expected at least 1",
         )

@@ -28,7 +28,7 @@ class Smoothing(Counting):
 
     form: str = setting(
         "interpolated",
-        help="Of Kneser–Ney.",
+        help="How orders are combined.",
         choices=("interpolated", "backoff"),
         expected="interpolated or backoff",
     )
@@ -40,7 +40,7 @@ class Smoothing(Counting):
     )
     unigrams: str = setting(
         "uniform",
-        help="Of Kneser–Ney: what the lowest order is interpolated with.",
+        help="What the lowest order is interpolated with.",
         choices=("uniform", "unseen"),
         expected="uniform or unseen",
     )
@@ -95,7 +95,10 @@ class KneserNey(BackoffModel):
         """The options of Kneser–Ney smoothing."""
 
         prune: tuple[int, ...] = setting(
-            (), help="Drop n-grams seen at most so often: 0,0,1 keeps pairs whole.", unit="times, order by order"
+            (),
+            help="Drop n-grams seen at most so often: 0,0,1 keeps pairs whole.",
+            unit="times, order by order",
+            expected="counts, one an order, such as 0,0,1",
         )
 
     @classmethod

@@ -29,9 +29,10 @@ class Counting:
 
     memory_limit: int | None = setting(
         None,
-        help="Count within so many bytes, on disk beyond them.",
+        help="Count within so much memory, on disk beyond it.",
         unit="bytes",
         low=LEAST,
+        option="memory",
         auto="all in memory",
         refused=f"memory limit of {{value}} bytes: expected at least {LEAST} (1 MiB)",
     )

@@ -37,7 +37,7 @@ class RelativeFrequency(NgramModel):
 
         floor: float = setting(
             0.0,
-            help="Of mle and longest-match: this much of a uniform distribution.",
+            help="This much of a uniform distribution.",
             low=0,
             high=1,
             expected="the weight of the uniform distribution, 0 to 1",

@@ -1,113 +1,86 @@
-"""What a training run is told: one frozen dataclass of JSON values, checked when it is made."""
+"""What runs and jobs are told: frozen dataclasses of JSON values, each said once. Nothing here needs PyTorch."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection
+import dataclasses
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from neuralgram.errors import InputError
-from neuralgram.families import AVERAGES, OPTIMISERS, SCHEDULES
+from neuralgram.families import AVERAGES, ESTIMATORS, OPTIMISERS, SCHEDULES, TOKENIZERS
+from neuralgram.settings import check, setting
 
 PRECISIONS = ("auto", "fp32", "bf16")
+DEFAULT_SPLIT = "0.9,0.05,0.05"
+LENGTHS = ("steps", "epochs", "max_time")
+MOST_THREADS = 1024  # asked for many more, the operating system ends the process
+_AUTO = "auto"  # chosen from the text
+_SHARE: dict[str, Any] = {"low": 0, "high": 1}
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """The settings of a run; with the model and the text they decide every weight it ends with.
 
-    How long (exactly one is given): `steps` updates, `epochs` passes, or `max_time` seconds, which a
-    short timing turns into a fixed number of steps before the first update.
-
-    batch_size     windows per update
-    seed           of the shuffle, the dropout masks and the boundary noise
-    optimizer      a name in `OPTIMISERS`: `sgd` (v ← μv + g, p ← p − lr·v), `adamw`, or `sparse-sgd` and `adagrad`,
-                   whose steps touch only the rows used
-    lr             ε_0, the learning rate the schedule scales
-    momentum       μ of `sgd`
-    betas          of `adamw`
-    epsilon        of `adamw`: what is added to √v̂. A word that training never sees has a gradient of about its own
-                   probability, which an epsilon above it keeps from being driven to 0
-    weight_decay   λ, never applied to a bias
-    clip           bound on the global gradient norm, or None
-    schedule       a name in `SCHEDULES`: `constant`, `paper` (ε_0/(1 + r·t)), `linear`, `cosine`
-    decay_rate     r of the paper's schedule, per update
-    warmup         updates over which the rate rises from 0, as a fraction of all
-    average        a name in `AVERAGES`: `none`, `ema` or `tail`; the averaged weights are evaluated and kept
-    average_decay  of `ema`, per update
-    average_tail   the fraction of the run, at its end, that `tail` averages
-    boundary_rate  fraction of windows whose oldest tokens, a random number, are read as the boundary
-    eval_every     updates between validations, or None: once per epoch, and at least 20 times a run
-    patience       validations without a better one before stopping, or None: never stop early
-    valid_tokens   at most so many validation tokens are scored, evenly spaced; None: all
-    precision      `fp32`, `bf16` or `auto`
-    threads        of the processor; None: chosen for this machine
+    How long (exactly one is given): `steps` updates, `epochs` passes, or `max_time` seconds, which a short timing
+    turns into a fixed number of steps before the first update.
     """
 
-    steps: int | None = None
-    epochs: float | None = None
-    max_time: float | None = None
-    batch_size: int = 256
-    seed: int = 0
-    optimizer: str = "adamw"
-    lr: float = 2e-3
-    momentum: float = 0.0
-    betas: tuple[float, float] = (0.9, 0.99)
-    epsilon: float = 1e-8
-    weight_decay: float = 0.0
-    clip: float | None = None
-    schedule: str = "linear"
-    decay_rate: float = 1e-8
-    warmup: float = 0.0
-    average: str = "none"
-    average_decay: float = 0.999
-    average_tail: float = 0.25
-    boundary_rate: float = 0.0
-    eval_every: int | None = None
-    patience: int | None = None
-    valid_tokens: int | None = 500_000
-    precision: str = "auto"
-    threads: int | None = None
+    steps: int | None = setting(None, help="Exactly so many updates, instead.", unit="updates", low=1)
+    epochs: float | None = setting(None, help="At most so many passes.", unit="passes", above=0, auto=_AUTO)
+    max_time: float | None = setting(
+        None,
+        help="About so many seconds, turned into a number of updates first.",
+        unit="seconds",
+        above=0,
+        auto="an hour for the largest texts",
+    )
+    batch_size: int = setting(256, help="Windows an update.", unit="windows", low=1, auto=_AUTO)
+    seed: int = setting(0, help="Of the shuffle, the dropout masks and the boundary noise.", low=0)
+    optimizer: str = setting("adamw", help="How a gradient becomes an update.", choices=OPTIMISERS, auto=_AUTO)
+    lr: float = setting(2e-3, help="ε_0, the learning rate that the schedule scales.", low=0, auto=_AUTO)
+    momentum: float = setting(0.0, help="Of sgd: μ of v ← μv + g.", **_SHARE, auto=_AUTO)
+    betas: tuple[float, float] = setting((0.9, 0.99), help="Of adamw: β₁ and β₂, how slowly m and v forget.", **_SHARE)
+    epsilon: float = setting(
+        1e-8,
+        help="Of adamw: added to √v̂. A word that training never sees has a gradient of about its own probability, "
+        "which an epsilon above it keeps from being driven to 0.",
+        low=0,
+        auto=_AUTO,
+    )
+    weight_decay: float = setting(0.0, help="λ; never on a bias.", low=0, auto=_AUTO)
+    clip: float | None = setting(None, help="Bound on the global gradient norm.", above=0, auto=_AUTO)
+    schedule: str = setting("linear", help="How the rate falls along the run.", choices=SCHEDULES, auto=_AUTO)
+    decay_rate: float = setting(1e-8, help="Of the schedule paper: r of ε_0/(1 + r·t).", unit="per update", low=0)
+    warmup: float = setting(0.0, help="The rate rises from 0 over this fraction of the updates.", **_SHARE)
+    average: str = setting("none", help="Averaging of weights; the average is what is evaluated.", choices=AVERAGES)
+    average_decay: float = setting(0.999, help="Of the average ema: what is kept of it.", unit="per update", **_SHARE)
+    average_tail: float = setting(0.25, help="Of the average tail: this fraction of the run, its end.", **_SHARE)
+    boundary_rate: float = setting(
+        0.0,
+        help="This fraction of windows has some of its oldest tokens read as the boundary.",
+        **_SHARE,
+        auto=_AUTO,
+    )
+    eval_every: int | None = setting(
+        None, help="Updates between validations.", unit="updates", low=1, auto="once an epoch, at least 20 times"
+    )
+    patience: int | None = setting(
+        None, help="Validations without a better one before stopping.", unit="validations", low=1, auto=_AUTO
+    )
+    valid_tokens: int | None = setting(
+        500_000, help="At most so many tokens a validation, evenly spaced.", unit="tokens", low=1, auto=_AUTO
+    )
+    precision: str = setting("auto", help="What the training loss is multiplied in.", choices=PRECISIONS, auto=_AUTO)
+    threads: int | None = setting(None, help="Of the processor.", low=1, high=MOST_THREADS, auto=_AUTO)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "betas", tuple(self.betas))
-        self._check_length()
-        for name in ("batch_size", "steps", "eval_every", "patience", "valid_tokens", "threads"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-                raise InputError(f"{name} {value!r}: expected a whole number of at least 1")
-        if self.threads is not None and self.threads > _MOST_THREADS:
-            raise InputError(f"threads {self.threads}: expected at most {_MOST_THREADS}")
-        for name, low, high in _RANGES:
-            _check_range(name, getattr(self, name), low, high)
-        for beta in self.betas:
-            _check_range("betas", beta, 0.0, 1.0)
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise InputError(f"seed {self.seed!r}: expected a whole number of at least 0")
-        self._check_names()
-
-    def _check_length(self) -> None:
-        given = [name for name in ("steps", "epochs", "max_time") if getattr(self, name) is not None]
+        given = [name for name in LENGTHS if getattr(self, name) is not None]
         if len(given) != 1:
-            raise InputError(
-                f"{', '.join(given) or 'no length'} given: expected exactly one of steps, epochs, max_time"
-            )
-        for name in ("epochs", "max_time"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise InputError(f"{name} {value}: expected a number above 0")
-
-    def _check_names(self) -> None:
-        families: tuple[tuple[str, Collection[str]], ...] = (
-            ("optimizer", OPTIMISERS),
-            ("schedule", SCHEDULES),
-            ("average", AVERAGES),
-            ("precision", PRECISIONS),
-        )
-        for name, family in families:
-            if getattr(self, name) not in family:
-                raise InputError(f"{name} {getattr(self, name)!r}: expected one of {', '.join(family)}")
+            raise InputError(f"{', '.join(given) or 'no length'} given: expected exactly one of {', '.join(LENGTHS)}")
+        if isinstance(self.threads, int) and self.threads > MOST_THREADS:
+            raise InputError(f"threads {self.threads}: expected at most {MOST_THREADS}")
+        check(self)
 
     def to_json(self) -> dict[str, Any]:
         """The settings as JSON values."""
@@ -122,27 +95,67 @@ class TrainConfig:
         return cls(**values)
 
 
-_MOST_THREADS = 1024  # asked for many more, the operating system ends the process
+@dataclass(frozen=True)
+class ReadSettings:
+    """How files become text."""
 
-# name, lowest and highest value; the lowest is allowed, the highest only where it is infinite or 1 of a fraction
-_RANGES = (
-    ("lr", 0.0, math.inf),
-    ("momentum", 0.0, 1.0),
-    ("epsilon", 0.0, math.inf),
-    ("weight_decay", 0.0, math.inf),
-    ("clip", 0.0, math.inf),
-    ("decay_rate", 0.0, math.inf),
-    ("warmup", 0.0, 1.0),
-    ("average_decay", 0.0, 1.0),
-    ("average_tail", 0.0, 1.0),
-    ("boundary_rate", 0.0, 1.0),
-)
+    field: str | None = setting(None, help="Texts are JSON lines; read this field of each.")
+    encoding: str = setting("utf-8", help="How the text's bytes are decoded.")
+    errors: str = setting(
+        "strict", help="What to do with bytes that cannot be decoded.", choices=("strict", "replace", "ignore")
+    )
 
 
-def _check_range(name: str, value: float | None, low: float, high: float) -> None:
-    if value is None:
-        return
-    if not (math.isfinite(value) and low <= value <= high) or (name == "clip" and value == 0):
-        above = "above" if name == "clip" else "of at least"
-        upper = "" if high == math.inf else f" and at most {high:g}"
-        raise InputError(f"{name} {value}: expected a number {above} {low:g}{upper}")
+@dataclass(frozen=True)
+class TextSettings(ReadSettings):
+    """How texts become corpora; the names are those of `build_corpora`. `options` are the tokenizer's own."""
+
+    tokenizer: str = setting("chars", help=f"{', '.join(TOKENIZERS)}, or a tokenizer.json.", auto=_AUTO)
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    boundary: str = setting(
+        "document",
+        help="One stream; or every line, or every document (file, JSON line), closed by the boundary symbol.",
+        choices=("stream", "line", "document"),
+    )
+    split: str | None = setting(
+        None,
+        help="Parts of TEXT, as 0.9,0.05,0.05 or 800000,200000,rest; 1.0 trains on all of it.",
+        auto=f"{DEFAULT_SPLIT}, without --valid and --test",
+    )
+    vocab_from: str = setting(
+        "train",
+        help="Learn the vocabulary from the training part, or from all parts (the paper's way).",
+        choices=("train", "all"),
+    )
+    seed: int = setting(0, help="Of everything random.", low=0)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class NgramSettings:
+    """Which counting model; what its estimator can be told is the estimator's `Settings`."""
+
+    order: int = setting(5, help="n; with add-k and no --k, the largest n tried.", unit="tokens", low=1)
+    smoothing: str = setting("modified-kneser-ney", help="The estimator.", choices=ESTIMATORS)
+
+
+@dataclass(frozen=True)
+class MixSettings:
+    """How models become a mixture."""
+
+    weights: str = setting(
+        "learned",
+        help="One number a part, such as 0.5,0.5; learned: the best for --valid; binned: the best for each bin of "
+        "contexts by how often they occur in training.",
+    )
+    part: str | None = setting(
+        None,
+        help="Only this part of --valid, by the split the first model was trained with.",
+        choices=("valid", "test"),
+    )
+    uniform: bool = setting(False, help="A further part: every token with 1/V.")
+    unseen: bool = setting(
+        False, help="A further part, the last: the tokens that the first model's training text never holds, all alike."
+    )

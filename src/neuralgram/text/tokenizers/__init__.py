@@ -29,7 +29,6 @@ __all__ = [
     "Words",
     "load_tokenizer",
     "options_of",
-    "options_of_all",
     "tokenizer_class",
 ]
 
@@ -43,15 +42,6 @@ def tokenizer_class(name: str) -> type[Tokenizer]:
 def options_of(name: str) -> dict[str, Described]:
     """What can be chosen of one tokenizer, by the names that the command's options have."""
     return {option.key: option for option in described(tokenizer_class(name).Settings)}
-
-
-def options_of_all() -> dict[str, dict[str, Described]]:
-    """Each option of any tokenizer: which of them take it, in the family's order, and what it says of each."""
-    found: dict[str, dict[str, Described]] = {}
-    for name in reversed(TOKENIZERS):
-        for key, option in options_of(name).items():
-            found[key] = {name: option, **found.get(key, {})}
-    return found
 
 
 def load_tokenizer(source: str | Path) -> Tokenizer:

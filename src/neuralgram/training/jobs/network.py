@@ -25,17 +25,18 @@ from neuralgram.neural.config import NPLMConfig
 from neuralgram.neural.nplm import NPLM
 from neuralgram.numbers import spaced
 from neuralgram.rng import generator
+from neuralgram.settings import shown
 from neuralgram.text.corpora import Corpora
 from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
 from neuralgram.training import checkpoint, events
-from neuralgram.training.config import TrainConfig
+from neuralgram.training.config import TextSettings, TrainConfig
 from neuralgram.training.fit import fit
-from neuralgram.training.jobs.plan import Plan, TextFacts, plan
+from neuralgram.training.jobs.plan import PLANNED, Plan, TextFacts, plan
 from neuralgram.training.jobs.texts import (
     NOT_SETTINGS,
     Say,
-    TextSettings,
+    build,
     claim,
     jsonable,
     part_sizes,
@@ -49,11 +50,6 @@ from neuralgram.training.run import TrainResult
 
 CURVE = "learning-curve.png"
 _SETTINGS = ("given", "texts", "valid", "test", "text", "reasons", "model", "training")  # what resuming needs
-_PLANNED = (
-    "context", "d_emb", "d_hidden", "direct", "activation", "tie", "head", "head_options", "dropout", "dropout_input",
-    "epochs", "steps", "max_time", "batch_size", "optimizer", "schedule", "lr", "momentum", "weight_decay", "clip",
-    "eval_every", "valid_tokens", "patience", "average", "precision", "threads", "seed",
-)  # fmt: skip
 _ANY_TEXT = TextFacts(1_000_000, 100, True, "document")  # what is wrong for it is wrong for every text
 _MANY_LINES, _SHORT_LINE = 100, 40  # names, words, dates: lines that begin and end by themselves
 
@@ -183,9 +179,8 @@ def _unless_refused(out: Path, resume: bool) -> Iterator[None]:
 
 
 def _corpora(settings: Mapping[str, Any], folder: Path) -> Corpora:
-    return TextSettings(**settings["text"]).build(
-        settings["texts"], valid=settings["valid"], test=settings["test"], folder=folder
-    )
+    how = TextSettings(**settings["text"])
+    return build(how, settings["texts"], valid=settings["valid"], test=settings["test"], folder=folder)
 
 
 def _plan(settings: dict[str, Any], corpora: Corpora, given: Mapping[str, Any], say: Say) -> None:
@@ -213,12 +208,12 @@ def _plan(settings: dict[str, Any], corpora: Corpora, given: Mapping[str, Any], 
     say(f"{'text':<14} {', '.join(f'{spaced(count)} {name}' for name, count in sizes.items())} tokens")
     for name, reason in made.reasons.items():
         value = settings["model"].get(name, settings["training"].get(name))
-        say(f"{name:<14} {value!s:<10} {reason}")
+        say(f"{name:<14} {shown(value):<10} {reason}")
 
 
 def _planned(facts: TextFacts, given: Mapping[str, Any]) -> Plan:
     """The plan for such a text; refuses sizes and rates that cannot be."""
-    made = plan(facts, {name: given.get(name) for name in _PLANNED})
+    made = plan(facts, {name: given.get(name) for name in PLANNED})
     NPLMConfig(facts.vocab_size, **made.model)
     return made
 

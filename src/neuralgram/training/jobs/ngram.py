@@ -11,13 +11,15 @@ from typing import Any
 
 from neuralgram.errors import SplitError
 from neuralgram.evaluation.evaluate import evaluate
+from neuralgram.families import ESTIMATORS, options
 from neuralgram.ngram import check, fit, takes
 from neuralgram.text.corpora import Corpora
 from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
+from neuralgram.training.config import TextSettings
 from neuralgram.training.jobs.texts import (
     Say,
-    TextSettings,
+    build,
     claim,
     part_sizes,
     provenance,
@@ -25,8 +27,6 @@ from neuralgram.training.jobs.texts import (
     settle,
     unless_failed,
 )
-
-_OPTIONS = ("k", "form", "discounts", "classes", "sweeps", "prune", "floor", "iterations", "unigrams", "memory_limit")
 
 
 def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]:
@@ -36,17 +36,21 @@ def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]
     """
     out = Path(given["out"])
     run = claim(out, resume=False, overwrite=bool(given.get("overwrite")))
-    options = {name: given[name] for name in _OPTIONS if given.get(name) is not None}
+    chosen = {
+        next(iter(takers.values())).name: given[key]
+        for key, takers in options(ESTIMATORS).items()
+        if given.get(key) is not None
+    }
     with unless_failed(out, resume=False):
-        check(given["smoothing"], given["order"], **options)  # refused before the text is read
+        check(given["smoothing"], given["order"], **chosen)  # refused before the text is read
         settings = settle(run, given, say)
         corpora = _corpora(settings, run / "data", given, say)
         if corpora.valid is not None and "valid" in takes(given["smoothing"]):
-            options["valid"] = corpora.valid
+            chosen["valid"] = corpora.valid
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = fit(given["smoothing"], corpora.train, given["order"], **options)
+            model = fit(given["smoothing"], corpora.train, given["order"], **chosen)
         seconds = time.perf_counter() - started
         for warning in caught:
             say(f"note: {warning.message}")
@@ -75,12 +79,14 @@ def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]
 def _corpora(settings: dict[str, Any], folder: Path, given: Mapping[str, Any], say: Say) -> Corpora:
     """The parts of the texts; all of a text that is too short for the split nobody asked for."""
     try:
-        return TextSettings(**settings["text"]).build(
-            settings["texts"], valid=settings["valid"], test=settings["test"], folder=folder
-        )
+        how = TextSettings(**settings["text"])
+        corpora = build(how, settings["texts"], valid=settings["valid"], test=settings["test"], folder=folder)
+        if how.split and not given.get("split"):
+            say(f"split {how.split}: a tenth of the text is held out to measure on; --split 1.0 counts all of it")
+        return corpora
     except SplitError:
         if given.get("split"):
             raise
     say(f"too short to be split {settings['text']['split']}: all of the text is counted, and none held out")
     settings["text"]["split"] = None
-    return TextSettings(**settings["text"]).build(settings["texts"], folder=folder)
+    return build(TextSettings(**settings["text"]), settings["texts"], folder=folder)

@@ -8,12 +8,16 @@ estimate that continues their trend.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from neuralgram.training.config import TrainConfig
+from neuralgram.neural.config import NPLMConfig
+from neuralgram.settings import described
+from neuralgram.training.config import LENGTHS, TrainConfig
 
-LENGTHS = ("steps", "epochs", "max_time")
+_NETWORK = tuple(one.name for one in described(NPLMConfig) if one.name != "vocab")
+_TRAINING = tuple(one.name for one in described(TrainConfig))
+PLANNED = (*_NETWORK, *_TRAINING)  # what a plan decides, or the user
 
 
 class Choice(NamedTuple):
@@ -118,10 +122,9 @@ def plan(text: TextFacts, given: Mapping[str, Any] | None = None) -> Plan:
         choices.setdefault(name, choice)
     if any(name in asked for name in LENGTHS):
         choices = {name: choice for name, choice in choices.items() if name in asked or name not in LENGTHS}
-    known = {field.name for field in fields(TrainConfig)}
     return Plan(
-        model={name: choice.value for name, choice in choices.items() if name not in known},
-        training=TrainConfig(**{name: choice.value for name, choice in choices.items() if name in known}),
+        model={name: choice.value for name, choice in choices.items() if name not in _TRAINING},
+        training=TrainConfig(**{name: choice.value for name, choice in choices.items() if name in _TRAINING}),
         reasons={name: choice.reason for name, choice in choices.items()},
     )
 

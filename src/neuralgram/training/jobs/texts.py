@@ -7,56 +7,40 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from neuralgram.errors import InputError
+from neuralgram.families import TOKENIZERS, options
+from neuralgram.settings import described, shown
 from neuralgram.text.corpora import Corpora, build_corpora
 from neuralgram.text.sources import STANDARD_INPUT, Named, Reading, Source, read_documents, require
 from neuralgram.text.splits import parse_split
-from neuralgram.text.tokenizers import load_tokenizer, options_of, options_of_all
+from neuralgram.text.tokenizers import load_tokenizer, options_of
+from neuralgram.training.config import DEFAULT_SPLIT, TextSettings
 from neuralgram.training.jobs.plan import Choice, plan_tokenizer
 
-DEFAULT_SPLIT = "0.9,0.05,0.05"
 NOT_SETTINGS = {"out", "resume", "overwrite", "command", "threads"}  # may differ when a run is resumed
-_READING = {"boundary": "document", "vocab_from": "train", "field": None, "encoding": "utf-8", "errors": "strict"}
-
 _KEPT = "standard-input.txt"  # in the run's folder
 
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class TextSettings:
-    """How texts become corpora; the names are those of `build_corpora`."""
-
-    tokenizer: str = "chars"
-    options: dict[str, Any] = field(default_factory=dict)
-    boundary: str = "document"
-    split: str | None = None
-    vocab_from: str = "train"
-    seed: int = 0
-    field: str | None = None
-    encoding: str = "utf-8"
-    errors: str = "strict"
-
-    def build(
-        self,
-        texts: Sequence[Source],
-        *,
-        valid: Sequence[Source] | None = None,
-        test: Sequence[Source] | None = None,
-        folder: Path | None = None,
-        context: int = 0,
-    ) -> Corpora:
-        """The corpora of these texts; `tokenizer` may be the path of a tokenizer.json."""
-        how = asdict(self)
-        if self.tokenizer.endswith(".json"):
-            how["tokenizer"] = load_tokenizer(Path(self.tokenizer))
-        named = [_named(text) for text in texts]
-        return build_corpora(named, valid=valid, test=test, folder=folder, context=context, **how)
+def build(
+    how: TextSettings,
+    texts: Sequence[Source],
+    *,
+    valid: Sequence[Source] | None = None,
+    test: Sequence[Source] | None = None,
+    folder: Path | None = None,
+) -> Corpora:
+    """The corpora of these texts; the tokenizer may be the path of a tokenizer.json."""
+    told = asdict(how)
+    if how.tokenizer.endswith(".json"):
+        told["tokenizer"] = load_tokenizer(Path(how.tokenizer))
+    return build_corpora([_named(text) for text in texts], valid=valid, test=test, folder=folder, **told)
 
 
 def claim(out: Path, *, resume: bool, overwrite: bool) -> Path:
@@ -99,16 +83,18 @@ def refuse_unscorable(corpora: Corpora, context: int) -> None:
             )
 
 
-def check_text(given: Mapping[str, Any]) -> None:
-    """The sources, how they are read and split, and the tokenizer if one was asked for."""
+def check_text(given: Mapping[str, Any]) -> TextSettings:
+    """The sources, how they are read and split, and the tokenizer if one was asked for; the settings given."""
     sources: list[Source] = [*given["texts"], *(given.get("valid") or ()), *(given.get("test") or ())]
     require(sources)
-    how = {name: given[name] for name in ("encoding", "errors", "field") if given.get(name)}
-    Reading(**how)
-    if given.get("split"):
-        parse_split(given["split"])
+    names = [one.name for one in described(TextSettings)]
+    settings = TextSettings(**{name: given[name] for name in names if given.get(name)})
+    Reading(settings.encoding, settings.errors, settings.field)
+    if settings.split:
+        parse_split(settings.split)
     if given.get("tokenizer"):
-        tokenizer_options(given["tokenizer"], given)
+        tokenizer_options(settings.tokenizer, given)
+    return settings
 
 
 def tokenizer_options(tokenizer: str, given: Mapping[str, Any], vocab_size: int | None = None) -> dict[str, Any]:
@@ -118,7 +104,7 @@ def tokenizer_options(tokenizer: str, given: Mapping[str, Any], vocab_size: int 
     """
     taken = {} if tokenizer.endswith(".json") else options_of(tokenizer)
     found: dict[str, Any] = {}
-    for key, takers in options_of_all().items():
+    for key, takers in options(TOKENIZERS).items():
         value = given.get(key)
         if value is None or value is False:
             continue
@@ -133,28 +119,26 @@ def tokenizer_options(tokenizer: str, given: Mapping[str, Any], vocab_size: int 
 def _refusal(tokenizer: str, flag: str, takers: list[str]) -> str:
     if tokenizer.endswith(".json"):
         return f"{flag}: {tokenizer} is a finished tokenizer, which takes no options; leave it out"
-    own = [takers[tokenizer].option for takers in options_of_all().values() if tokenizer in takers]
+    own = [takers[tokenizer].option for takers in options(TOKENIZERS).values() if tokenizer in takers]
     takes = f"takes {', '.join(own)}" if own else "takes no options"
     return f"{flag}: the {tokenizer} tokenizer {takes}; expected --tokenizer {' or '.join(takers)}, or leave it out"
 
 
 def settle(run: Path, given: Mapping[str, Any], say: Say) -> dict[str, Any]:
     """Which texts, how they are read, and with which tokenizer; standard input is kept so that a run can resume."""
-    check_text(given)
+    asked = check_text(given)
     texts = [_kept(text, run) for text in given["texts"]]
     valid, test = ([str(text) for text in given.get(name) or ()] or None for name in ("valid", "test"))
-    split = given.get("split") or (None if valid or test else DEFAULT_SPLIT)
-    reading: dict[str, Any] = {name: given.get(name) or default for name, default in _READING.items()}
-    chosen = _choose_tokenizer(texts, reading, given)
+    chosen = _choose_tokenizer(texts, asked, given)
     for name, choice in chosen.items():
-        say(f"{name:<14} {choice.value!s:<10} {choice.reason}")
+        say(f"{name:<14} {shown(choice.value):<10} {choice.reason}")
     tokenizer = chosen["tokenizer"].value
-    text = TextSettings(
+    size = chosen["vocab_size"].value if "vocab_size" in chosen else None
+    text = replace(
+        asked,
         tokenizer=tokenizer,
-        options=tokenizer_options(tokenizer, given, chosen["vocab_size"].value if "vocab_size" in chosen else None),
-        split=split,
-        seed=given.get("seed") or 0,
-        **reading,
+        options=tokenizer_options(tokenizer, given, size),
+        split=asked.split or (None if valid or test else DEFAULT_SPLIT),
     )
     comparable = {key: value for key, value in given.items() if key not in NOT_SETTINGS}
     return {
@@ -167,16 +151,15 @@ def settle(run: Path, given: Mapping[str, Any], say: Say) -> dict[str, Any]:
     }
 
 
-def _choose_tokenizer(texts: list[str], reading: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Choice]:
+def _choose_tokenizer(texts: list[str], asked: TextSettings, given: Mapping[str, Any]) -> dict[str, Choice]:
     if given.get("tokenizer"):
-        return {"tokenizer": Choice(given["tokenizer"], "as asked")}
+        return {"tokenizer": Choice(asked.tokenizer, "as asked")}
     characters = lines = 0
-    how = Reading(encoding=reading["encoding"], errors=reading["errors"], field=reading["field"])
-    for document in read_documents(map(_named, texts), how):
+    for document in read_documents(map(_named, texts), Reading(asked.encoding, asked.errors, asked.field)):
         for piece in document.pieces:
             characters += len(piece)
             lines += piece.count("\n")
-    return plan_tokenizer(characters, reading["boundary"], lines if reading["boundary"] == "line" else 1)
+    return plan_tokenizer(characters, asked.boundary, lines if asked.boundary == "line" else 1)
 
 
 def provenance(settings: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
