@@ -17,9 +17,9 @@ import pytest
 import zstandard
 
 from neuralgram.errors import InputError, TextError
-from neuralgram.scoring.judging import packed
 from neuralgram.scoring.pipeline import Done, Fault, run
 from neuralgram.scoring.units import Block, Broken, Form, Source, read_blocks, sources
+from neuralgram.scoring.working import packed
 
 
 class Upper:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from neuralgram.cli.common import emit, json_option, say
-from neuralgram.cli.unit_options import Ticker, judge_of, reading_of, say_faults, unit_options
+from neuralgram.cli.unit_options import Ticker, judge_of, reading_of, say_what_to_know, unit_options
 from neuralgram.numbers import figure, spaced
 
 
@@ -34,7 +34,7 @@ def command(as_json: bool, **given: Any) -> None:
     if as_json and given["out"] is not None:
         emit(found)
         return
-    say_faults(found, say)
+    say_what_to_know(found, say)
     if found.get("tokens"):
         unknown = found["unknown"] / found["tokens"]
         say(

@@ -34,7 +34,9 @@ _OPTIONS = [
     click.option("--strict", is_flag=True, help="Stop at the first unit that cannot be read."),
     click.option("--overwrite", is_flag=True, help="Replace what --out holds."),
     click.option("--jobs", type=int, help="Processes that score. [one a core]"),
-    click.option("--prefix", default="", help="Before the name of each field that is added."),
+    click.option(
+        "--prefix", default="", help="Before the name of each field that is added. [unnormalized_ where they are]"
+    ),
     click.option("--no-end", is_flag=True, help="Do not score the end of each unit."),
     click.option(
         "--unnormalized",
@@ -62,7 +64,7 @@ def judge_of(given: dict[str, Any]) -> Judge:
         unnormalized=given["unnormalized"],
         end=not given["no_end"],
         per_token=given.get("per_token", False),
-        prefix=given["prefix"],
+        prefix=given["prefix"] or ("unnormalized_" if given["unnormalized"] else ""),
     )
 
 
@@ -108,8 +110,14 @@ def _clock(seconds: float) -> str:
     )
 
 
-def say_faults(found: dict[str, Any], say: Callable[[str], None]) -> None:
-    """How many units were broken, and the first of them by name."""
+def say_what_to_know(found: dict[str, Any], say: Callable[[str], None]) -> None:
+    """How far scores without the sum are off; how many units were broken, and the first of them by name."""
+    if "log_z" in found:
+        z = found["log_z"]
+        say(
+            f"scores leave out the sum over the vocabulary: log Z is {z['mean']:+.4f} ± {z['sd']:.4f} nats on "
+            f"{z['tokens']} of the tokens, so much is each off"
+        )
     if not found["broken"]:
         return
     first = found["broken_units"][0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from neuralgram.errors import InputError
 from neuralgram.rng import generator
-from neuralgram.scoring.judging import FilterWork, Judge, Known, ScoreWork, ValueWork, compression
+from neuralgram.scoring.judging import Judge
 from neuralgram.scoring.pipeline import Progress, State, beside, run
 from neuralgram.scoring.rules import (
     SHARES,
@@ -29,6 +29,7 @@ from neuralgram.scoring.rules import (
     write_cutoffs,
 )
 from neuralgram.scoring.units import FIELDS, Form, Source, read_blocks, sources
+from neuralgram.scoring.working import FilterWork, Known, ScoreWork, ValueWork, compression
 
 Tell = Callable[[Progress], None]
 Say = Callable[[str], None]
@@ -223,6 +224,9 @@ def summary(state: State) -> dict[str, Any]:
     if sums.get("tokens"):
         nats, tokens = sums["nats"], sums["tokens"]
         sums["perplexity"] = math.exp(nats / tokens) if nats / tokens < 709 else math.inf
+    if count := sums.pop("log_z tokens", 0):
+        mean, square = sums.pop("log_z") / count, sums.pop("log_z squared") / count
+        sums["log_z"] = {"mean": mean, "sd": math.sqrt(max(0.0, square - mean * mean)), "tokens": count}
     faults = [{"file": name, "unit": number, "reason": reason} for name, number, reason in state.faults]
     return {"units": 0, "broken": 0, **sums, "broken_units": faults}
 

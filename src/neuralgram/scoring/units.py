@@ -176,12 +176,15 @@ def _lines(source: Source, skip: int) -> Iterator[tuple[bytes, int]]:
     """Lines with their line ends, and their lengths; of a line that is too long only as much as shows that it is."""
     with opened(source) as file:
         _skip(file, skip)
-        while line := file.readline(LONGEST + 1):
-            length, last = len(line), line
-            while len(last) > LONGEST and not last.endswith(b"\n"):
-                last = file.readline(LONGEST + 1)
-                length += len(last)
-            yield line, length
+        while block := file.read(_BYTES):
+            if not block.endswith(b"\n"):
+                block += file.readline(LONGEST + 1)
+            for line in io.BytesIO(block):
+                length = len(line)
+                while not line.endswith(b"\n") and (rest := file.readline(LONGEST + 1)):
+                    length += len(rest)
+                    line = (line + rest)[: LONGEST + 1]  # noqa: PLW2901
+                yield line, length
 
 
 def _skip(file: IO[bytes], count: int) -> None:
@@ -282,6 +285,15 @@ def cells(scored: Scored, extra: Sequence[tuple[str, str]] = ()) -> list[tuple[s
     if per_token is not None:
         found.append(("token_nats", f"[{', '.join(map(json_number, per_token.tolist()))}]"))
     return [*found, *extra] if extra else found
+
+
+def lines_with_scores(units: Sequence[bytes], found: Sequence[Scored]) -> list[bytes]:
+    """`with_cells` of many lines of text."""
+    return [
+        f"{one[0]}\t{one[1]}\t{one[2]:.6f}\t{json_number(one[3])}\t{json_number(one[4])}\t".replace('"', "").encode()
+        + (unit if unit.endswith(b"\n") else unit + b"\n")
+        for unit, one in zip(units, found, strict=True)
+    ]
 
 
 def with_cells(unit: bytes, form: str, added: Sequence[tuple[str, str]], name: str = "") -> bytes:
