@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
-from neuralgram.errors import InputError
 from neuralgram.serving.explorer.charts import Dot, Dots, Kind, Labels, Point
 from neuralgram.serving.explorer.vectors import (
     Map,
     by_character,
     kind_of,
-    neighbours,
     principal_plane,
     procrustes,
     search,
@@ -48,23 +44,6 @@ def test_the_map_does_not_flip_between_frames():
 def test_two_numbers_are_drawn_as_they_are():
     C = RNG.normal(size=(6, 2))
     assert np.allclose(Map().frame(C, range(6)).xy, C - C.mean(axis=0))
-
-
-@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-def test_neighbours_are_those_of_a_plain_loop(metric: str):
-    C = RNG.normal(size=(20, 4))
-
-    def value(i: int) -> float:
-        if metric == "euclidean":
-            return math.dist(C[i], C[7])
-        return float(C[i] @ C[7] / math.sqrt(C[i] @ C[i] * (C[7] @ C[7])))
-
-    order = sorted((i for i in range(20) if i != 7), key=lambda i: value(i) * (1 if metric == "euclidean" else -1))
-    found = neighbours(C, 7, 5, metric)
-    assert [n.id for n in found] == order[:5]
-    assert [n.value for n in found] == pytest.approx([value(i) for i in order[:5]])
-    with pytest.raises(InputError, match="expected one of"):
-        neighbours(C, 7, 5, "near")
 
 
 def test_names_on_a_map_stand_clear_of_each_other_and_of_the_points():

@@ -21,10 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
+from neuralgram.neural.reference import Network
 from neuralgram.numbers import spaced
 from neuralgram.sampling import Sampling
 from neuralgram.text.windows import Corpus
 from neuralgram.textmodel import TextModel
+from neuralgram.tracing.result import network_of
 
 _WRITTEN = 2_000  # tokens the model writes itself, to measure on, where no text is given
 _HERE = Path(__file__).parent
@@ -76,7 +78,7 @@ def rounded(state: State) -> dict[str, NDArray[Any]]:
 
 def cost(model: TextModel, text: str | None = None) -> Cost:
     """Measure what rounding costs on `text`, or on text the model writes itself (seed 0)."""
-    lm: Any = model.model
+    lm = model.model
     other = type(lm).from_state(lm.config(), rounded(lm.state()))
     if text is None:
         what, corpus = "text that it wrote itself", _own_writing(model)
@@ -103,17 +105,17 @@ def to_html(model: TextModel, *, title: str, text: str | None = None) -> tuple[s
 
     Raises `InputError` for a model that is no network, or one whose output layer is no plain softmax.
     """
-    lm: Any = model.model
-    kind = getattr(lm, "kind", type(lm).__name__)
-    if kind != "nplm":
-        raise InputError(f"a model of kind {kind!r}: only a network (kind 'nplm') becomes an HTML page")
-    if not lm.linear:
+    lm = model.model
+    network = network_of(lm)
+    if network is None:
+        raise InputError(f"a model of kind {lm.kind!r}: only a network (kind 'nplm') becomes an HTML page")
+    if network.whole is not None:
         from neuralgram.families import HEADS, members
 
         linear = ", ".join(name for name, head in members(HEADS, "head").items() if head.linear)
         raise InputError(f"a network with the head {lm.config()['head']!r}: expected one of {linear}")
     measured = cost(model, text)
-    data = json.dumps(_data(model, title, measured), ensure_ascii=False, separators=(",", ":"))
+    data = json.dumps(_data(model, network, title, measured), ensure_ascii=False, separators=(",", ":"))
     page = (_HERE / "page.html").read_text(encoding="utf-8")
     script = (_HERE / "page.js").read_text(encoding="utf-8")
     # `<` never stands in the data as such, so that no text in it can end the script.
@@ -121,20 +123,17 @@ def to_html(model: TextModel, *, title: str, text: str | None = None) -> tuple[s
     return re.sub(r"@@([A-Z]+)@@", lambda mark: filled[mark[1]], page), measured
 
 
-def _data(model: TextModel, title: str, measured: Cost) -> dict[str, Any]:
-    lm: Any = model.model
+def _data(model: TextModel, network: Network, title: str, measured: Cost) -> dict[str, Any]:
+    lm = model.model
     config = lm.config()
-    names = {name for name, _ in lm.named_parameters()}
-    hidden = config["d_hidden"]
-    layers = [hidden] if isinstance(hidden, int) and hidden else hidden or []
-    trained = {name: array for name, array in lm.state().items() if name in names}
+    trained = {name: array for name, array in lm.state().items() if name in network.weights}
     return {
         "title": title,
         "V": lm.vocab_size,
         "c": lm.context,
         "m": config["d_emb"],
-        "layers": ["hidden" if i == 0 else f"hidden{i + 1}" for i in range(len(layers))],
-        "widths": list(layers),
+        "layers": network.layers,
+        "widths": [len(network.weights[f"{name}.bias"]) for name in network.layers],
         "direct": config["direct"],
         "activation": config["activation"],
         "tie": config["tie"],

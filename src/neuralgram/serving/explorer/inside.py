@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def looked(model: TextModel, prompt: str, target: str) -> tuple[list[int], int |
 
 def traced(model: TextModel, window: Window) -> Trace:
     """Every number of this prediction and update. Small layers and vocabularies are shown whole, in order."""
-    lm: Any = model.model
+    lm = model.model
     hidden = lm.config()["d_hidden"]
     widest = max([hidden] if isinstance(hidden, int) else hidden, default=0)
     top = lm.vocab_size if lm.vocab_size <= WHOLE else _PART

@@ -75,7 +75,7 @@ def read(text: str, model: TextModel, beside: TextModel | None, weight: float = 
 
 def names_of(model: TextModel, beside: TextModel | None) -> tuple[str, ...]:
     """What the columns are called: by the models' kinds."""
-    first, *other = [_KINDS.get(getattr(m.model, "kind", ""), "model") for m in (model, beside) if m is not None]
+    first, *other = [_KINDS.get(m.model.kind, m.model.called) for m in (model, beside) if m is not None]
     if not other:
         return (first,)
     second = other[0] if other[0] != first else f"other {first}"

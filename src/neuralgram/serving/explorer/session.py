@@ -187,7 +187,7 @@ class Session:
 
     def networks(self) -> list[str]:
         """Names of the networks that can be opened."""
-        given = [name for name, model in self.models.items() if getattr(model.model, "kind", "") == "nplm"]
+        given = [name for name, model in self.models.items() if model.model.kind == "nplm"]
         return [TRAINING, FIVE, *given]
 
     def snapshot(self) -> Snapshot | None:

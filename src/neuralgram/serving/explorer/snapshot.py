@@ -5,12 +5,13 @@ A view that holds a snapshot shows numbers of one step only, however fast the ru
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuralgram.explanation import Panel
 from neuralgram.lessons.networks import FIVE, FIVE_WORDS, network
 from neuralgram.lm import LanguageModel
 from neuralgram.neural import panels
@@ -63,6 +64,10 @@ class Snapshot(LanguageModel):
         """−log P(target | context), [B]."""
         ids = as_ids(targets, self.vocab_size)
         return self._network.forward(self.check_windows(contexts, ids)).loss(ids)
+
+    def explain(self, context: NDArray[np.int64], words: Sequence[int]) -> tuple[Panel, ...]:
+        """Its vectors, layers, scores and probabilities after one window `context` [c]."""
+        return panels.explain(self._network, self._network.forward(np.asarray(context, np.int64)), words)
 
 
 def snapshot_of(model: Any, step: int = 0) -> Snapshot:

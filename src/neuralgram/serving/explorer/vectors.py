@@ -1,4 +1,4 @@
-"""The rows of C as a map that does not flip, their neighbours in the full space, and a table to take away."""
+"""The rows of C as a map that does not flip, a search among the tokens, and a table to take away."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.errors import InputError
-
 Floats = NDArray[np.float64]
-METRICS = ("cosine", "euclidean")
 _CHARACTERS = 1  # a model whose tokens are mostly single characters is shown as vowels and consonants
 VOWELS = frozenset("aeiouAEIOU")
 
@@ -22,13 +19,6 @@ class Frame(NamedTuple):
     ids: tuple[int, ...]
     xy: Floats
     share: float
-
-
-class Neighbour(NamedTuple):
-    """A token and its likeness (cosine) or its distance (Euclidean)."""
-
-    id: int
-    value: float
 
 
 class Map:
@@ -80,23 +70,6 @@ def procrustes(source: Floats, target: Floats) -> Floats:
     """The orthogonal R [2, 2] for which source R lies closest to target (Schönemann 1966)."""
     left, _, right = np.linalg.svd(source.T @ target)
     return np.asarray(left @ right, np.float64)
-
-
-def nearness(C: Floats, token: int, metric: str) -> Floats:
-    """How near every token is to `token` in all m dimensions, [V]: its cosine, or its Euclidean distance."""
-    if metric not in METRICS:
-        raise InputError(f"metric {metric!r}: expected one of {', '.join(METRICS)}")
-    if metric == "cosine":
-        lengths = np.linalg.norm(C, axis=1)
-        return np.asarray((C @ C[token]) / np.where(lengths * lengths[token] > 0, lengths * lengths[token], 1.0))
-    return np.asarray(np.linalg.norm(C - C[token], axis=1))
-
-
-def neighbours(C: Floats, token: int, count: int = 8, metric: str = "cosine") -> list[Neighbour]:
-    """The tokens nearest to `token` in all m dimensions, nearest first; ties in id order."""
-    values = nearness(C, token, metric)
-    order = np.argsort(-values if metric == "cosine" else values, kind="stable")
-    return [Neighbour(int(i), float(values[i])) for i in order if i != token][:count]
 
 
 def search(symbols: Sequence[str], text: str) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from nicegui import ui
@@ -16,14 +15,11 @@ from neuralgram.serving.explorer.reading import LOST
 from neuralgram.serving.explorer.session import TRAINING
 from neuralgram.serving.explorer.shell import Shell, View
 from neuralgram.serving.explorer.vectors import (
-    METRICS,
     Floats,
     Frame,
     Map,
     by_character,
     kind_of,
-    nearness,
-    neighbours,
     search,
     to_tsv,
 )
@@ -31,6 +27,7 @@ from neuralgram.serving.explorer.widgets import Chart, Live, heading, offer, say
 from neuralgram.text.samples import GRAZERS, HUNTERS
 from neuralgram.text.tokenizers.base import visible
 from neuralgram.textmodel import TextModel
+from neuralgram.tracing.vectors import METRICS, closeness, neighbors, vectors
 
 _NEAR = 10  # neighbours in the list
 _FOUND = 20  # tokens found that are listed
@@ -177,8 +174,8 @@ class Vectors(View):
         shown = C[chosen][:_NUMBERS]
         row = "".join(numbers.still(f"row|{k}", float(value), largest) for k, value in enumerate(shown))
         more = f'<span class="hint"> +{len(C[chosen]) - len(shown)}</span>' if len(C[chosen]) > len(shown) else ""
-        values = {metric: nearness(C, chosen, metric) for metric in METRICS}
-        nearest = [n.id for n in neighbours(C, chosen, _NEAR, self._metric.value)]
+        values = {metric: closeness(C, C[chosen], metric) for metric in METRICS}
+        nearest = [near.id for near in neighbors(model, chosen, _NEAR, self._metric.value)]
         rows = "".join(
             f"<tr><th scope=row><button type=button class=t data-n='near|{i}'>{word(model.symbol(i))}</button></th>"
             + "".join(f"<td>{numbers.text(f'{m}|{place}', f'{values[m][i]:.3f}')}</td>" for m in METRICS)
@@ -204,10 +201,7 @@ def _symbols(model: TextModel) -> list[str]:
 
 
 def _embeddings(model: TextModel | None) -> Floats | None:
-    if model is None:
-        return None
-    lm: Any = model.model
-    return np.asarray(lm.state()["emb.weight"], np.float64)
+    return None if model is None else vectors(model.model)
 
 
 def _first(model: TextModel) -> int:
