@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 
-from neuralgram import nplm_grads, nplm_loss, nplm_params
+from neuralgram import NPLM, PCG32, nplm_grads, nplm_loss, nplm_params
+from neuralgram.neural import nplm, reference
+from neuralgram.neural.config import ACTIVATIONS
 from tests.neural.examples import LETTERS
+from tests.tracing.scattered import scattered
 
 
 def _parameters(V: int, d: int, c: int, h: int, direct: bool) -> dict[str, np.ndarray | None]:
@@ -74,3 +78,54 @@ def test_gradients_equal_differences_where_a_word_repeats(direct):
             below = nplm_loss(P, X, Y)[0]
             P[name][place] = kept
             assert grad[place] == pytest.approx((above - below) / 2e-6, abs=1e-8), (name, place)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_an_activation_and_its_slope_are_pytorchs(name):
+    assert set(ACTIVATIONS) == set(nplm.ACTIVATIONS)
+    z = torch.linspace(-40, 40, 80, dtype=torch.float64, requires_grad=True)  # without 0, where relu has a kink
+    a = nplm.ACTIVATIONS[name](z)
+    a.sum().backward()
+    mine = reference.ACTIVATIONS[name]
+    f = mine.f(z.detach().numpy())
+    np.testing.assert_allclose(f, a.detach().numpy(), atol=1e-15)
+    np.testing.assert_allclose(mine.slope(z.detach().numpy(), f), z.grad.numpy(), atol=1e-15)
+    at_steepest = mine.slope(np.array([1e-9]), mine.f(np.array([1e-9])))
+    assert at_steepest == pytest.approx(mine.steepest)
+
+
+NETWORKS = {
+    "plain": {"d_hidden": 5, "direct": False},
+    "direct": {"d_hidden": 5},
+    "no hidden layer": {"d_hidden": []},
+    **{name: {"d_hidden": [6, 5], "activation": name} for name in ACTIVATIONS},
+    "tied": {"d_hidden": 4, "tie": True},
+    "projected": {"d_hidden": [6, 5], "tie": True, "direct": False},
+    "adaptive": {"d_hidden": 5, "head": "adaptive", "head_options": {"cutoffs": [3, 6]}},
+    "tree": {"d_hidden": 5, "head": "tree", "direct": False},
+    "mos, projected": {"d_hidden": 6, "head": "mos", "tie": True},
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_network_is_pytorchs_forward_and_back_for_one_window_and_for_many(name):
+    model = scattered(NPLM(11, 3, 4, rng=PCG32(3), **NETWORKS[name]).double())
+    contexts, targets = np.array([[2, 7, 2], [1, 1, 1], [0, 10, 5], [2, 2, 7]]), np.array([9, 1, 0, 2])
+    network = model.network()
+    f = network.forward(contexts)
+    np.testing.assert_allclose(f.log_p, model.log_probs(contexts), atol=1e-12)
+    np.testing.assert_allclose(f.loss(targets), model.context_nll(contexts, targets), atol=1e-12)
+    loss = torch.nn.functional.cross_entropy(model(contexts), torch.from_numpy(targets))
+    loss.backward()
+    found = network.backward(f, targets).parameters
+    assert list(found) == [key for key, _ in model.named_parameters()]
+    for key, parameter in model.named_parameters():
+        np.testing.assert_allclose(found[key], parameter.grad.numpy(), atol=1e-12, err_msg=key)
+    means = {key: np.zeros_like(value) for key, value in found.items()}
+    for ids, target in zip(contexts, targets, strict=True):
+        one = network.backward(network.forward(ids), target)
+        assert one.x.shape == (12,)
+        for key, value in one.parameters.items():
+            means[key] += value / 4
+    for key, value in found.items():
+        np.testing.assert_allclose(means[key], value, atol=1e-12, err_msg=key)

@@ -6,6 +6,7 @@ import numpy as np
 
 from neuralgram.explanation import products
 from neuralgram.lessons.lesson import Lesson, Values, figures, numbers
+from neuralgram.neural.reference import ACTIVATIONS
 from neuralgram.numbers import number
 from neuralgram.tracing.formulas import given, listed
 from neuralgram.tracing.steps import Check, Floats, Index, Section, Step
@@ -95,7 +96,7 @@ AND and OR each have such a line. For XOR the two 1s lie on one diagonal and the
 def _xor(v: Values) -> list[Section]:
     W, b, u, c = v["W"], v["b"], v["u"], float(v["c"])
     z = INPUTS @ W.T + b
-    h = np.maximum(z, 0.0)
+    h = ACTIVATIONS["relu"].f(z)
     y = h @ u + c
     steps = (
         listed(
@@ -201,7 +202,7 @@ def _folding(v: Values) -> list[Section]:
         listed("b", b, lambda i: ("W2 b1 + b2", opened(i[0], W2, b1, b2)), equation="b = W2 b1 + b2"),
     )
     gap = _apart(twice, once)
-    bent = W2 @ np.maximum(between, 0.0) + b2
+    bent = W2 @ ACTIVATIONS["relu"].f(between) + b2
     relu = (given("with ReLU", bent, equation="W2 max(0, z) + b2"),)
     return [
         Section("One matrix in the place of two", "", matrix, "output"),

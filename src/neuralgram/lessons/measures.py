@@ -9,6 +9,7 @@ import numpy as np
 from neuralgram.errors import InputError
 from neuralgram.lessons.lesson import Lesson, Values, figures, numbers, relation
 from neuralgram.lessons.training import Sample, sample_of
+from neuralgram.neural.reference import Scores
 from neuralgram.numbers import number
 from neuralgram.tracing.formulas import elementwise, given, listed
 from neuralgram.tracing.steps import Check, Floats, Index, Section
@@ -18,8 +19,8 @@ WORDS = ("fish", "do", "zebra")
 
 def _softmax(v: Values) -> list[Section]:
     z, target = v["z"], int(v["target"])
-    e = np.exp(z - z.max())
-    p = e / e.sum()
+    scores = Scores(z)
+    e, p, loss = scores.e, scores.p, float(scores.loss(target))
     one = np.zeros_like(p)
     one[target] = 1.0
 
@@ -40,7 +41,6 @@ def _softmax(v: Values) -> list[Section]:
     first = Section(
         "Softmax", text, forward, "word", bars="p", checks=tuple(figures("p", p, [0.659, 0.242, 0.099], 5e-4, WORDS))
     )
-    loss = -float(z[target] - z.max() - math.log(e.sum()))
     backward = (
         elementwise("ℓ", "−ln {p}", loss, {"p": float(p[target])}),
         given("p", p, rows=name),
@@ -57,13 +57,10 @@ def _softmax(v: Values) -> list[Section]:
 
 
 def _differences(z: Floats, target: int) -> Section:
-    def loss(scores: Floats) -> float:
-        top = scores.max()
-        return float(top + np.log(np.exp(scores - top).sum()) - scores[target])
-
     epsilon = 1e-5
     step = np.eye(len(z)) * epsilon
-    slopes = np.array([(loss(z + row) - loss(z - row)) / (2 * epsilon) for row in step])
+    targets = np.full(len(z), target)
+    slopes = (Scores(z + step).loss(targets) - Scores(z - step).loss(targets)) / (2 * epsilon)
     differences = given("Δ", slopes, equation="Δ = (ℓ(z + ε) − ℓ(z − ε)) / 2ε", rows=lambda i: WORDS[i])
     return Section("The same gradient by trying", f"ε = {number(epsilon)}", (differences,), "word")
 

@@ -16,15 +16,15 @@ def _build(v: Values) -> list[Section]:
     return [_unit(v), _curves(), _vanishing(int(v["layers"]))]
 
 
-def _sigma(z: float) -> float:
-    return float(ACTIVATIONS["sigmoid"].f(np.array(z)))
+def _bent(name: str, z: float) -> float:
+    return float(ACTIVATIONS[name].f(np.array(z)))
 
 
 def _unit(v: Values) -> Section:
     x, w, b = v["x"], v["w"], float(v["b"])
     z = float(w @ x + b)
-    s, t, r = _sigma(z), float(np.tanh(z)), max(0.0, z)
-    double = 2 * _sigma(2 * z) - 1
+    s, t, r = _bent("sigmoid", z), _bent("tanh", z), _bent("relu", z)
+    double = 2 * _bent("sigmoid", 2 * z) - 1
     steps = (
         listed("z", z, lambda i: ("w·x + b", " + ".join([*products(w, x), number(b)])), equation="z = w·x + b"),
         elementwise("σ(z)", "1 / (1 + e^(−{z}))", s, {"z": z}, equation="σ(z) = 1 / (1 + e^−z)"),

@@ -8,10 +8,11 @@ from typing import Any
 
 from neuralgram.errors import InputError
 from neuralgram.families import HEADS
+from neuralgram.neural import reference
 from neuralgram.settings import check, setting
 
 _AUTO = "auto"  # chosen from the text where training from one
-ACTIVATIONS = ("tanh", "relu", "sigmoid", "identity")
+ACTIVATIONS = tuple(reference.ACTIVATIONS)
 _SHARE: dict[str, Any] = {"low": 0, "below": 1, "expected": "at least 0 and below 1"}
 
 

@@ -74,18 +74,10 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Forward:
-    """Every quantity of a prediction, or of a batch of them; `z`, `a` have one entry a hidden layer.
+class Scores:
+    """Scores y […, V] and what the softmax makes of them."""
 
-    Where the head has its own way to P, y is log P.
-    """
-
-    ids: NDArray[np.int64]  # […, c]
-    x: Floats  # […, X]
-    z: tuple[Floats, ...]  # […, h] each
-    a: tuple[Floats, ...]  # […, h] each
-    g: Floats | None  # what meets the output vectors: the last a, or P a; None without a hidden layer
-    y: Floats  # […, V]
+    y: Floats
 
     @property
     def highest(self) -> Floats:
@@ -112,6 +104,20 @@ class Forward:
     def loss(self, targets: ArrayLike) -> Floats:
         """ℓ = −log p[target], in nats, […]."""
         return -np.take_along_axis(self.log_p, np.asarray(targets)[..., None], axis=-1)[..., 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Forward(Scores):
+    """Every quantity of a prediction, or of a batch of them; `z`, `a` have one entry a hidden layer.
+
+    Where the head has its own way to P, y is log P.
+    """
+
+    ids: NDArray[np.int64]  # […, c]
+    x: Floats  # […, X]
+    z: tuple[Floats, ...]  # […, h] each
+    a: tuple[Floats, ...]  # […, h] each
+    g: Floats | None  # what meets the output vectors: the last a, or P a; None without a hidden layer
 
 
 class Gradients(NamedTuple):
@@ -180,7 +186,7 @@ class Network:
             y = sum(self.parts(x, g).values(), w["out.bias"])
         else:
             y = self.whole.log_probs(w, np.atleast_2d(ids)).reshape(*ids.shape[:-1], -1)
-        return Forward(ids, x, tuple(z), tuple(a), g, y)
+        return Forward(y, ids, x, tuple(z), tuple(a), g)
 
     def parts(self, x: Floats, g: Floats | None) -> dict[str, Floats]:
         """What the scores are the sum of, besides b, […, V] each: `hidden` U a and `direct` W x, where they are."""

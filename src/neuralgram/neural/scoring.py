@@ -18,6 +18,7 @@ from torch import Tensor
 
 from neuralgram.errors import InputError
 from neuralgram.families import HEADS, members
+from neuralgram.neural import reference
 from neuralgram.neural.heads.softmax import ScoreHead
 from neuralgram.neural.nplm import ACTIVATIONS, NPLM, Contexts
 from neuralgram.text.windows import Windows, as_ids
@@ -114,7 +115,7 @@ class _OneWindow:
         s = model.settings
         self.vocab_size, self.context, self.products = s.vocab, s.context, products
         self.offsets = np.arange(s.context) * s.vocab
-        self.activation = _NUMPY_ACTIVATIONS[s.activation]
+        self.activation: Callable[[Any], Any] = reference.ACTIVATIONS[s.activation].f
         self.project = model.project.weight.detach().numpy() if hasattr(model, "project") else None
         self.C = model.emb.weight.detach().numpy() if s.direct else None
         self.parts = [part.detach().numpy() for part in head.vectors()]
@@ -191,11 +192,3 @@ def _best(y_BV: Tensor, k: int) -> TopK:
     top_B1 = values_Bk[:, :1]
     log_z_B1 = y_BV.sub_(top_B1).exp_().sum(1, keepdim=True, dtype=torch.float64).log_().add_(top_B1)
     return TopK(ids_Bk.cpu().numpy(), (values_Bk.double() - log_z_B1).cpu().numpy())
-
-
-_NUMPY_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
-    "tanh": np.tanh,
-    "relu": lambda a: np.maximum(a, 0),
-    "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
-    "identity": lambda a: a,
-}
