@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     help="Score only this part of the text, by the split the model was trained with.",
 )
 @reading_options
+@click.option("--no-end", is_flag=True, help="Leave the ends of lines or documents out of every figure.")
 @click.option("--tokens", is_flag=True, help="The loss of every token as well.")
 @click.option("--markdown", is_flag=True, help="The whole comparison as Markdown, with where the models differ.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Draw the comparison into this PNG file.")
@@ -35,6 +36,7 @@ def command(
     field: str | None,
     encoding: str,
     errors: str,
+    no_end: bool,
     tokens: bool,
     markdown: bool,
     picture: Path | None,
@@ -57,7 +59,7 @@ def command(
         raise click.UsageError(f"--picture {picture}: expected a name that ends in .png")
     models, texts = _sort_arguments(paths, more)
     loaded = [load(path) for path in models]
-    rankings = evaluate_texts(loaded, Reading(texts, part, field, encoding, errors))
+    rankings = evaluate_texts(loaded, Reading(texts, part, field, encoding, errors, ends=not no_end))
     drawn = _draw(rankings, picture) if picture is not None else []
     if as_json:
         emit(_record(rankings, tokens) | {"pictures": drawn})
@@ -66,6 +68,8 @@ def command(
     else:
         for ranking in rankings:
             _print(ranking.rows, tokens)
+            if ranking.text.hint is not None:
+                say(f"hint: {ranking.text.hint} (when training)")
         if len(rankings) > 1:
             say(report.APART)
     for path in drawn:

@@ -102,13 +102,10 @@ def _place(e: Evaluation) -> tuple[float, int, float, str]:
 
 def groups_of(evaluation: Evaluation, documents: Documents | None = None) -> Groups:
     """Units where the text has them, files where a stream is made of enough of them, else blocks of so many tokens."""
-    n, end = evaluation.tokens, evaluation.model.boundary_id
-    if end is not None:
-        starts = np.flatnonzero(evaluation.targets[:-1] == end) + 1
-        if len(starts):
-            return Groups(np.concatenate([[0], starts]).astype(np.int64), "units")
-        documents = None
-    return starts_of(n, evaluation.first, documents)
+    n, starts = evaluation.tokens, evaluation.unit_starts
+    if starts is not None and len(starts) > 1:
+        return Groups(starts, "units")
+    return starts_of(n, evaluation.first, documents if starts is None else None)
 
 
 def starts_of(n: int, first: int, documents: Documents | None) -> Groups:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ class Evaluation:
     bytes             UTF-8 bytes of the scored text, or None, and then `bytes_reason` says why
     first             index of the first scored token (units are scored from their first)
     seconds           of scoring alone
+    unit_starts       where units begin among the scored tokens; None in a stream
+    places            which of the tokens from `first` on are scored; None: all
     """
 
     path: str
@@ -42,6 +44,8 @@ class Evaluation:
     bytes_reason: str | None
     first: int
     seconds: float
+    unit_starts: NDArray[np.int64] | None = None
+    places: NDArray[np.int64] | None = None
 
     @property
     def tokens(self) -> int:
@@ -52,6 +56,21 @@ class Evaluation:
     def nats(self) -> float:
         """The total loss."""
         return float(self.losses.sum())
+
+    @property
+    def _are_ends(self) -> NDArray[np.bool_]:
+        end = self.model.boundary_id
+        return np.zeros(self.tokens, bool) if end is None else self.targets == end
+
+    @property
+    def ends(self) -> int:
+        """How many of the scored tokens are ends of units."""
+        return int(self._are_ends.sum())
+
+    @property
+    def ends_nats(self) -> float:
+        """Their loss together."""
+        return float(self.losses[self._are_ends].sum())
 
     @property
     def perplexity(self) -> float:
@@ -93,6 +112,9 @@ class Evaluation:
             "bytes": self.bytes,
             "unknown": self.unknown,
             "unknown_rate": self.unknown / self.tokens,
+            "ends": self.ends,
+            "ends_nats": self.ends_nats,
+            "ends_left_out": self.places is not None,
             "first_scored": self.first,
             "vocab_size": self.model.model.vocab_size,
             "context": self.model.model.context,
@@ -109,10 +131,12 @@ class Evaluation:
         ]
 
 
-def evaluate(model: TextModel, corpus: Corpus, *, path: str = "", first: int | None = None) -> Evaluation:
+def evaluate(
+    model: TextModel, corpus: Corpus, *, path: str = "", first: int | None = None, ends: bool = True
+) -> Evaluation:
     """Score `corpus`, whose ids are the model's own tokenizer's; a stream from token `first` on (default: c).
 
-    Raises `InputError` where nothing is left to score.
+    `ends=False` leaves the ends of units out of every figure. Raises `InputError` where nothing is left to score.
     """
     windows = corpus.windows(model.model.context, first)
     if len(windows) == 0:
@@ -125,7 +149,28 @@ def evaluate(model: TextModel, corpus: Corpus, *, path: str = "", first: int | N
     seconds = time.perf_counter() - started
     targets = np.asarray(corpus.ids[windows.start :]).astype(np.int64)
     stats = text_stats(model.tokenizer, model.boundary, corpus, windows.start)
-    return Evaluation(path, model, losses, targets, stats.unknown, stats.bytes, stats.lost, windows.start, seconds)
+    units = None if corpus.boundary is None else np.append(0, np.flatnonzero(targets[:-1] == corpus.boundary) + 1)
+    found = Evaluation(
+        path, model, losses, targets, stats.unknown, stats.bytes, stats.lost, windows.start, seconds, units
+    )
+    return found if ends or units is None else _without_ends(found)
+
+
+def _without_ends(found: Evaluation) -> Evaluation:
+    """The same without the ends of units, and without the byte that the end of a line stands for."""
+    kept = found.targets != found.model.boundary_id
+    if not kept.any():
+        raise InputError(f"a text of {found.tokens} tokens, all of them ends of units: expected some to score")
+    line_ends = found.ends if found.model.boundary == "line" else 0
+    starts = np.append(0, np.cumsum(kept))[found.unit_starts]  # an empty unit begins where the next one does
+    return replace(
+        found,
+        losses=found.losses[kept],
+        targets=found.targets[kept],
+        bytes=None if found.bytes is None else found.bytes - line_ends,
+        unit_starts=np.unique(starts[starts < kept.sum()]),
+        places=np.flatnonzero(kept),
+    )
 
 
 def first_scored(models: Sequence[TextModel]) -> int:

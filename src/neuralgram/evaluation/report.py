@@ -12,6 +12,7 @@ from neuralgram.evaluation.texts import Ranking
 from neuralgram.evaluation.where import Breakdown, Skipped, Strength, by_context, by_file, by_frequency, strengths
 from neuralgram.modeldir import bytes_on_disk
 from neuralgram.numbers import figure
+from neuralgram.text.staging import TOLD, UNITS
 
 APART = "Models over different tokenizers or boundaries score different tokens: they are not ranked against each other."
 _FILES_SHOWN = 100  # in Markdown; JSON has them all
@@ -76,8 +77,12 @@ def _on_disk(row: Ranked) -> int | None:
 
 def heading(e: Evaluation) -> str:
     """What all models of a ranking scored."""
-    unknown = f"{100 * e.unknown / e.tokens:.2f}% of them unknown"
-    return f"{e.model.tokenizer.name}, {e.model.boundary}: {figure(e.tokens, 9)} tokens, {unknown}"
+    told = [f"{figure(e.tokens, 9)} tokens", f"{100 * e.unknown / e.tokens:.2f}% of them unknown"]
+    if e.places is not None:
+        told.append(f"the ends of {UNITS[e.model.boundary]} left out")
+    elif e.ends:
+        told.append(f"{figure(e.ends, 9)} {'end' if e.ends == 1 else 'ends'} of {UNITS[e.model.boundary]}")
+    return f"{e.model.tokenizer.name}, {e.model.boundary}: {', '.join(told)}"
 
 
 HEADERS = [
@@ -105,12 +110,28 @@ def legend(rows: Sequence[Ranked]) -> list[str]:
             f"Differences in nats per token, with 95% intervals of a paired bootstrap over {how.groups} {how.kind}; "
             "no model is called better where the interval holds 0 or seeds alone explain it."
         )
+    lines += _of_ends(rows)
     spread = [row.seeds for row in rows if row.seeds]
     if spread:
         lines.append(f"±: standard deviation over up to {max(s.seeds for s in spread)} seeds of the same settings.")
     if rows[0].evaluation.bits_per_byte is None:
         lines.append(f"No bits per byte: {rows[0].evaluation.bytes_reason}.")
     return lines
+
+
+def _of_ends(rows: Sequence[Ranked]) -> list[str]:
+    """What predicting that a unit ends costs, where that was scored."""
+    made = [row.evaluation for row in rows]
+    if not made[0].ends or made[0].ends == made[0].tokens:
+        return []
+    shares = []
+    for name, e in zip(names(rows), made, strict=True):
+        each, other = e.ends_nats / e.ends, (e.nats - e.ends_nats) / (e.tokens - e.ends)
+        share = f"{100 * e.ends_nats / e.nats:.1f}%" if 0 < e.nats < math.inf else "–"
+        of = f" of {name}" if len(rows) > 1 else ""
+        shares.append(f"{share} of the nats{of} ({figure(each, 3)} each, other tokens {figure(other, 3)})")
+    unit, share = TOLD[made[0].model.boundary].capitalize(), made[0].ends / made[0].tokens
+    return [f"{unit}: {100 * share:.1f}% of the tokens, {', '.join(shares)}; --no-end leaves them out."]
 
 
 def markdown(rankings: Sequence[Ranking]) -> str:

@@ -24,6 +24,7 @@ class Reading:
     """Which text is scored and how its files are read.
 
     part   `train`, `valid` or `test`: only that part, by the split the model was trained with
+    ends   whether the ends of units are scored
     """
 
     texts: Sequence[str | Path]
@@ -31,14 +32,16 @@ class Reading:
     field: str | None = None
     encoding: str = "utf-8"
     errors: str = "strict"
+    ends: bool = True
 
 
 @dataclass(frozen=True)
 class TextPart:
-    """What is scored: the ids, and where the documents of a stream begin in them."""
+    """What is scored: the ids, where the documents of a stream begin in them, and how else it might be read."""
 
     corpus: Corpus
     documents: Documents | None
+    hint: str | None = None
 
     @property
     def key(self) -> str:
@@ -72,13 +75,13 @@ def evaluate_texts(models: Sequence[TextModel], reading: Reading) -> list[Rankin
                 text = texts[how] = text_part(model, reading)
         same = (model.tokenizer.hash, model.boundary, text.key)
         groups.setdefault(same, (text, []))[1].append(model)
-    return [_ranking(members, text) for text, members in groups.values()]
+    return [_ranking(members, text, reading.ends) for text, members in groups.values()]
 
 
-def _ranking(models: Sequence[TextModel], text: TextPart) -> Ranking:
+def _ranking(models: Sequence[TextModel], text: TextPart, ends: bool) -> Ranking:
     first = None if models[0].boundary_id is not None else first_scored(models)
     widest = sorted(models, key=lambda model: -model.model.context)  # of a text that is too short, the first complains
-    evaluations = [evaluate(m, text.corpus, path=str(m.path or m.model), first=first) for m in widest]
+    evaluations = [evaluate(m, text.corpus, path=str(m.path or m.model), first=first, ends=ends) for m in widest]
     return Ranking(rank(evaluations, documents=text.documents), text)
 
 
@@ -121,7 +124,7 @@ def text_part(model: TextModel, reading: Reading) -> TextPart:
                 f"--part {reading.part}: not the text {model.path} was trained on (SHA-256 {given[:12]}…, "
                 f"expected {trained[:12]}…); give that text, or leave --part out"
             )
-    return TextPart(corpora.part(name), corpora.documents.get(name))
+    return TextPart(corpora.part(name), corpora.documents.get(name), corpora.hint)
 
 
 def _how(model: TextModel, part: str | None) -> tuple[Any, ...]:

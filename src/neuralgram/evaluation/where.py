@@ -65,6 +65,7 @@ def by_context(rows: Sequence[Evaluation], corpus: Corpus) -> Breakdown | Skippe
     windows = corpus.windows(found.context, rows[0].first if corpus.boundary is None else None)
     chunks = [found.seen(windows.slice(i, i + _CHUNK)[0]) for i in range(0, len(windows), _CHUNK)]
     lengths = np.concatenate([chunk for chunk in chunks if chunk is not None])
+    lengths = lengths if rows[0].places is None else lengths[rows[0].places]
     labels = [f"{j} tokens" if j != 1 else "1 token" for j in range(found.context + 1)]
     return _broken(title, labels, lengths, rows)
 
