@@ -8,7 +8,7 @@ import json
 import pytest
 
 import neuralgram as ng
-from neuralgram.text import corpora
+from neuralgram.text import passes
 from neuralgram.training.jobs import texts
 
 TEXT = "the cat sat on the mat and the dog sat on the log\n" * 40
@@ -52,7 +52,7 @@ def test_refused_before_the_text_is_read(run, text, tmp_path, monkeypatch, argum
     def read(*_):
         raise AssertionError("the text was read")
 
-    monkeypatch.setattr(corpora, "read_documents", read)
+    monkeypatch.setattr(passes, "read_documents", read)
     monkeypatch.setattr(texts, "read_documents", read)
     code, _, err = run("train", arguments[0], text, "--out", tmp_path / "m", *arguments[1:])
     assert (code, err.count("\n")) == (2, 1)
@@ -110,7 +110,7 @@ def test_counting_says_what_it_holds_out_and_how_to_count_all(run, text, tmp_pat
         "train", "ngram", text, "--out", tmp_path / "m", "--order", "2", "--boundary", "line", "--json", *given
     )
     assert (code, json.loads(out)["tokens"]) == (0, tokens)
-    assert err.count("a tenth of the text is held out to measure on; --split 1.0 counts all of it") == told
+    assert err.count("--split 1.0 learns from all of the text") == told
 
 
 def test_fixed_discounts_are_a_note_that_says_what_happened(run, text, tmp_path):
@@ -132,3 +132,19 @@ def test_one_model_is_no_mixture_without_a_floor(run, text, tmp_path):
     p = [ng.load(tmp_path / name).predict("the ", 1)[0].probability for name in ("m", "mix")]
     assert p[1] == pytest.approx(0.9 * p[0] + 0.1 / V)
     assert json.loads(out)["parts"][-1] == "uniform"
+
+
+def test_what_a_unit_is_and_what_is_left_out_is_said(run, tmp_path):
+    text = tmp_path / "lines.txt"
+    text.write_text("the cat sat on the mat in the evening sun.\n" * 120)
+    for command in (("ngram",), ("nplm", "--steps", "1")):
+        argument = ("train", *command, text, "--out", tmp_path / "m", "--overwrite", "--tokenizer", "words")
+        said = "".join(run(*argument)[1:])
+        assert "unit           document   each document (a file, a JSON line) is a unit, and that it ends is" in said
+        parts = "parts          1 081 train, 61 valid, 61 test tokens (0.9,0.05,0.05)"
+        assert f"{parts}; --split 1.0 learns from all of the text" in said
+        assert "hint: 120 lines of 43 bytes on average, 100% of them ending as sentences do; if each" in said
+        said = "".join(run(*argument, "--split", "1.0", "--boundary", "line")[1:])
+        assert "unit           line       each line is a unit, and that it ends is predicted too" in said
+        assert "parts  " not in said
+        assert "hint" not in said

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 
+from neuralgram.errors import InputError
 from neuralgram.evaluation.compare import groups_of
 from neuralgram.evaluation.evaluate import evaluate
 from neuralgram.evaluation.where import Breakdown, by_context
@@ -87,3 +88,11 @@ def test_a_breakdown_without_ends_is_of_the_tokens_that_are_left() -> None:
     losses = np.array([token.nats for token in made.score(TEXT) if token.symbol != END])
     total = sum(n * mean for n, mean in zip(words.tokens, words.nats[0], strict=True))
     assert total == pytest.approx(losses.sum())
+
+
+def test_a_text_of_ends_alone_leaves_nothing_without_them() -> None:
+    made = model("line")
+    corpus = encode_units(made.tokenizer, "line", ["\n\n"])
+    assert evaluate(made, corpus).ends == 2
+    with pytest.raises(InputError, match="a text of 2 tokens, all of them ends of units: expected some to score"):
+        evaluate(made, corpus, ends=False)

@@ -436,6 +436,7 @@ def test_the_hash_is_of_the_text_not_of_its_packing(tmp_path: Path) -> None:
         "documents": 1,
         "bytes": 3,
         "lines": 1,
+        "sentences": 0.0,
     }
 
 
@@ -473,3 +474,26 @@ def test_a_full_disk_is_an_error_not_a_short_file() -> None:
     writer.append(np.zeros(10, np.int64))
     with pytest.raises(OSError, match="No space left"):
         writer.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "boundary", "hint"),
+    [
+        ("emma", "document", "150 lines of 5 bytes on average; if each is a unit of its own, --boundary line"),
+        (
+            "The cat, which had slept on the mat, went out.",
+            "document",
+            "150 lines of 47 bytes on average, 100% of them ending as sentences do; if each is a unit of its own, "
+            "--boundary line",
+        ),
+        ('"Where is the cat, which had slept on the mat?"', "document", "100% of them ending as sentences do"),
+        ("The cat, which had slept on the mat, went out and", "document", None),  # wrapped prose
+        ("A paragraph is longer than a sentence. " * 10, "document", None),
+        ("emma", "line", None),
+        ("emma", "stream", None),
+    ],
+)
+def test_short_lines_read_as_one_document_are_pointed_out(line: str, boundary: str, hint: str | None) -> None:
+    found = build((line + "\n") * 150, boundary=boundary).hint
+    assert found is None if hint is None else hint in str(found)
+    assert build((line + "\n") * 99, boundary=boundary).hint is None

@@ -130,8 +130,8 @@ def _of_ends(rows: Sequence[Ranked]) -> list[str]:
         share = f"{100 * e.ends_nats / e.nats:.1f}%" if 0 < e.nats < math.inf else "–"
         of = f" of {name}" if len(rows) > 1 else ""
         shares.append(f"{share} of the nats{of} ({figure(each, 3)} each, other tokens {figure(other, 3)})")
-    unit, share = TOLD[made[0].model.boundary].capitalize(), made[0].ends / made[0].tokens
-    return [f"{unit}: {100 * share:.1f}% of the tokens, {', '.join(shares)}; --no-end leaves them out."]
+    unit, rate = TOLD[made[0].model.boundary].capitalize(), made[0].ends / made[0].tokens
+    return [f"{unit}: {100 * rate:.1f}% of the tokens, {', '.join(shares)}; --no-end leaves them out."]
 
 
 def markdown(rankings: Sequence[Ranking]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from neuralgram.errors import InputError, TextError
+from neuralgram.numbers import spaced
 from neuralgram.text.passes import Made, Passes
 from neuralgram.text.sources import Reading, Source
 from neuralgram.text.splits import PARTS, Split, parse_split
@@ -21,6 +22,12 @@ from neuralgram.text.staging import BOUNDARIES, Documents, Staged
 from neuralgram.text.store import FORMAT, IdWriter, describe, load_corpus, read_json, write_json
 from neuralgram.text.tokenizers import Tokenizer, load_tokenizer, tokenizer_class
 from neuralgram.text.windows import Corpus, smallest_dtype
+
+_MANY_LINES, _SHORT_LINE = 100, 40  # names, words, dates: lines that begin and end by themselves
+_SENTENCES, _LONG_LINE = (
+    0.7,
+    300,
+)  # the share of lines that end as sentences do; beyond so many bytes they are paragraphs
 
 
 @dataclass(frozen=True)
@@ -45,13 +52,25 @@ class Corpora:
         """V, the boundary symbol included."""
         return self.train.vocab_size
 
+    @property
+    def parts(self) -> dict[str, Corpus]:
+        """The parts there are, by name."""
+        found = {name: getattr(self, name) for name in PARTS}
+        return {name: part for name, part in found.items() if part is not None}
+
+    @property
+    def hint(self) -> str | None:
+        """What to try instead, where a text of short lines is read as one document."""
+        text = self.info["texts"]["train"]
+        return line_hint(self.boundary, text["lines"], text["bytes"], text.get("sentences", 0.0))
+
     def part(self, name: str) -> Corpus:
         """The part `train`, `valid` or `test`, or an `InputError` where there is none."""
-        found: Corpus | None = getattr(self, name) if name in PARTS else None
-        if found is None:
-            there = ", ".join(part for part in PARTS if getattr(self, part) is not None)
-            raise InputError(f"part {name!r}: this text has {there} (choose one of them, or split it otherwise)")
-        return found
+        if name not in self.parts:
+            raise InputError(
+                f"part {name!r}: this text has {', '.join(self.parts)} (choose one of them, or split it otherwise)"
+            )
+        return self.parts[name]
 
 
 def build_corpora(
@@ -110,7 +129,8 @@ def _check(boundary: str, split: Split | None, valid: Any, test: Any, vocab_from
 
 
 def _facts(text: Staged) -> dict[str, Any]:
-    return {"sha256": text.sha256, "documents": text.documents, "bytes": text.bytes, "lines": text.lines}
+    known = {"sha256": text.sha256, "documents": text.documents, "bytes": text.bytes}
+    return {**known, "lines": text.lines, "sentences": text.sentences}
 
 
 def _write(made: Made, boundary: str, info: dict[str, Any], folder: Path | None) -> Corpora:
@@ -146,10 +166,21 @@ def load_corpora(folder: str | Path) -> Corpora:
     return Corpora(tokenizer, info["boundary"], parts["train"], parts.get("valid"), parts.get("test"), info)
 
 
+def line_hint(boundary: str, lines: int, size: int, sentences: float) -> str | None:
+    """What to try where lines so many, so long and so often sentences are read as one document, as if they were not
+    units of their own."""
+    length = size / max(1, lines)
+    short, whole = length < _SHORT_LINE, sentences >= _SENTENCES and length < _LONG_LINE
+    if boundary != "document" or lines < _MANY_LINES or not (short or whole):
+        return None
+    ending = "" if short else f", {100 * sentences:.0f}% of them ending as sentences do"
+    average = f"{spaced(lines)} lines of {length:.0f} bytes on average"
+    return f"{average}{ending}; if each is a unit of its own, --boundary line"
+
+
 def _check_lengths(corpora: Corpora, context: int) -> None:
-    for name in PARTS:
-        corpus: Corpus | None = getattr(corpora, name)
-        if corpus is not None and len(corpus) <= context and corpora.boundary == "stream":
+    for name, corpus in corpora.parts.items():
+        if len(corpus) <= context and corpora.boundary == "stream":
             raise TextError(
                 f"the {name} part has {len(corpus)} tokens, and a stream read {context} at a time scores only those "
                 f"after the first {context}: expected more (give more text, a smaller context, or a boundary)"

@@ -7,6 +7,7 @@ vocabulary is yet to be chosen: the text is not read twice, and standard input c
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -23,6 +24,13 @@ from neuralgram.text.windows import Ids
 
 BOUNDARIES = ("stream", "line", "document")
 UNITS = {"stream": "tokens", "line": "lines", "document": "documents"}
+TOLD = {
+    "stream": "the whole text is one stream, of which the first tokens are not predicted",
+    "line": "each line is a unit, and that it ends is predicted too",
+    "document": "each document (a file, a JSON line) is a unit, and that it ends is predicted too",
+}
+_SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]* *\n")
+_BEGIN = 1 << 18  # characters at the beginning of a text by which its lines are judged
 REMEMBERED = 10_000  # documents; more are not: a text of that many documents has groups enough without
 
 
@@ -87,6 +95,8 @@ class Staged:
     """Numbers [T] of a text, each unit closed by `mark` (not in a stream), and what is known of the text.
 
     bytes, lines  UTF-8 bytes and line ends of the text
+    sentences     of its first lines, the share that ends as sentences do: with a full stop, an exclamation or a
+                  question mark
     sha256        of its documents in UTF-8, each followed by the byte FF
     places        where its documents begin; None where they are too many to remember
     """
@@ -98,6 +108,7 @@ class Staged:
     units: int
     bytes: int
     lines: int
+    sentences: float
     sha256: str
     places: Documents | None = None
 
@@ -114,7 +125,7 @@ def stage(documents: Iterable[Document], reader: TokenReader | Numbering, bounda
     as KenLM counts it, and so is an empty document. In a stream a document that another follows ends with a line end,
     put there if need be, so that nothing is glued together.
     """
-    digest, count, size, lines, ends, last = hashlib.sha256(), 0, 0, 0, 0, ""
+    digest, count, size, lines, ends, last, begin = hashlib.sha256(), 0, 0, 0, 0, "", ""
     read, places = reader.lines if boundary == "line" else reader, DocumentLog()
     for document in documents:
         count += 1
@@ -130,6 +141,7 @@ def stage(documents: Iterable[Document], reader: TokenReader | Numbering, bounda
                 reader.refuse(text, boundary, document.name, before - glue)
             writer.append(ids)
             lines += text.count("\n")
+            begin += text[: _BEGIN - len(begin)]
             data = utf8(text, "surrogateescape")
             digest.update(data)
             size += len(data)
@@ -139,8 +151,12 @@ def stage(documents: Iterable[Document], reader: TokenReader | Numbering, bounda
             ends += 1
         digest.update(b"\xff")
     units = {"stream": 1, "line": lines + ends, "document": ends}[boundary]
-    facts = (count, units, size, lines, digest.hexdigest(), places.documents())
+    facts = (count, units, size, lines, _sentences(begin), digest.hexdigest(), places.documents())
     return Staged(writer.close(), boundary, reader.mark, *facts)
+
+
+def _sentences(text: str) -> float:
+    return len(_SENTENCE_END.findall(text)) / max(1, text.count("\n"))
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from neuralgram.training.jobs.texts import (
     provenance,
     refuse_unscorable,
     settle,
+    tell,
     unless_failed,
 )
 from neuralgram.training.machine import choose_device
@@ -51,7 +52,6 @@ from neuralgram.training.run import TrainResult
 CURVE = "learning-curve.png"
 _SETTINGS = ("given", "texts", "valid", "test", "text", "reasons", "model", "training")  # what resuming needs
 _ANY_TEXT = TextFacts(1_000_000, 100, True, "document")  # what is wrong for it is wrong for every text
-_MANY_LINES, _SHORT_LINE = 100, 40  # names, words, dates: lines that begin and end by themselves
 
 
 @dataclass(frozen=True)
@@ -199,11 +199,7 @@ def _plan(settings: dict[str, Any], corpora: Corpora, given: Mapping[str, Any], 
     settings["model"] = jsonable(made.model)
     settings["training"] = made.training.to_json()
     settings["reasons"] |= made.reasons
-    text = corpora.info["texts"]["train"]
-    lines, length = text["lines"], text["bytes"] / max(1, text["lines"])
-    if corpora.boundary == "document" and lines >= _MANY_LINES and length < _SHORT_LINE:
-        average = f"{spaced(lines)} lines of {length:.0f} bytes on average"
-        say(f"hint: {average}; if each is a unit of its own, --boundary line")
+    tell(corpora, given, say)
     sizes = {"vocabulary": facts.vocab_size, "training": facts.tokens}
     say(f"{'text':<14} {', '.join(f'{spaced(count)} {name}' for name, count in sizes.items())} tokens")
     for name, reason in made.reasons.items():

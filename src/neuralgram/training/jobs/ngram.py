@@ -25,6 +25,7 @@ from neuralgram.training.jobs.texts import (
     provenance,
     refuse_unscorable,
     settle,
+    tell,
     unless_failed,
 )
 
@@ -45,6 +46,7 @@ def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]
         check(given["smoothing"], given["order"], **chosen)  # refused before the text is read
         settings = settle(run, given, say)
         corpora = _corpora(settings, run / "data", given, say)
+        tell(corpora, given, say)
         if corpora.valid is not None and "valid" in takes(given["smoothing"]):
             chosen["valid"] = corpora.valid
         started = time.perf_counter()
@@ -80,10 +82,7 @@ def _corpora(settings: dict[str, Any], folder: Path, given: Mapping[str, Any], s
     """The parts of the texts; all of a text that is too short for the split nobody asked for."""
     try:
         how = TextSettings(**settings["text"])
-        corpora = build(how, settings["texts"], valid=settings["valid"], test=settings["test"], folder=folder)
-        if how.split and not given.get("split"):
-            say(f"split {how.split}: a tenth of the text is held out to measure on; --split 1.0 counts all of it")
-        return corpora
+        return build(how, settings["texts"], valid=settings["valid"], test=settings["test"], folder=folder)
     except SplitError:
         if given.get("split"):
             raise

@@ -14,10 +14,12 @@ from typing import Any
 
 from neuralgram.errors import InputError
 from neuralgram.families import TOKENIZERS, options
+from neuralgram.numbers import spaced
 from neuralgram.settings import described, shown
 from neuralgram.text.corpora import Corpora, build_corpora
 from neuralgram.text.sources import STANDARD_INPUT, Named, Reading, Source, read_documents, require
 from neuralgram.text.splits import parse_split
+from neuralgram.text.staging import TOLD
 from neuralgram.text.tokenizers import load_tokenizer, options_of
 from neuralgram.training.config import DEFAULT_SPLIT, TextSettings
 from neuralgram.training.jobs.plan import Choice, plan_tokenizer
@@ -71,6 +73,16 @@ def unless_failed(out: Path, resume: bool) -> Iterator[None]:
             if not any(out.iterdir()):
                 out.rmdir()
         raise
+
+
+def tell(corpora: Corpora, given: Mapping[str, Any], say: Say) -> None:
+    """Say what a unit of the text is, which parts it was given unasked, and how else it might be read."""
+    say(f"{'unit':<14} {corpora.boundary:<10} {TOLD[corpora.boundary]}")
+    if len(corpora.parts) > 1 and not any(given.get(name) for name in ("split", "valid", "test")):
+        sizes = ", ".join(f"{spaced(len(part))} {name}" for name, part in corpora.parts.items())
+        say(f"{'parts':<14} {sizes} tokens ({corpora.info['split']}); --split 1.0 learns from all of the text")
+    if corpora.hint is not None:
+        say(f"hint: {corpora.hint}")
 
 
 def refuse_unscorable(corpora: Corpora, context: int) -> None:
@@ -207,5 +219,4 @@ def jsonable(value: Any) -> Any:
 
 def part_sizes(corpora: Corpora) -> dict[str, int]:
     """Tokens of each part there is."""
-    parts = {"train": corpora.train, "valid": corpora.valid, "test": corpora.test}
-    return {name: len(part) for name, part in parts.items() if part is not None}
+    return {name: len(part) for name, part in corpora.parts.items()}
