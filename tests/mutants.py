@@ -127,17 +127,17 @@ OTHERS = [
     Mutant(
         "only the last block's gradient is kept",
         (Edit("neural/kernels.py", "beta=0 if first else 1", "beta=0"),),
-        KERNELS + "test_loss_and_gradients_equal_the_whole_logits[uniform-37-101-widths2-5]",
+        KERNELS + "test_loss_and_gradients_equal_the_whole_logits[processor-uniform-37-101-widths2-5]",
     ),
     Mutant(
         "an upstream gradient that differs is read as uniform",
         (Edit("neural/kernels.py", "bool((upstream_B == upstream_B[0]).all())", "True"),),
-        KERNELS + "test_loss_and_gradients_equal_the_whole_logits[different-37-101-widths2-5]",
+        KERNELS + "test_loss_and_gradients_equal_the_whole_logits[processor-different-37-101-widths2-5]",
     ),
     Mutant(
         "the target is not subtracted",
         (Edit("neural/kernels.py", "p_target_R1 - 1)", "p_target_R1)"),),
-        KERNELS + "test_loss_and_gradients_equal_the_whole_logits[uniform-37-101-widths2-5]",
+        KERNELS + "test_loss_and_gradients_equal_the_whole_logits[processor-uniform-37-101-widths2-5]",
     ),
 ]
 MUTANTS = [Mutant(name, PITFALLS[name].edits, KILLERS[name]) for name in PITFALLS] + OTHERS

@@ -13,6 +13,13 @@ def always_blocked(monkeypatch):
     monkeypatch.setattr(kernels, "_SMALL_BYTES", 0)
 
 
+@pytest.fixture(params=["processor", "accelerator"])
+def either_way(request, monkeypatch):
+    """The pass as the processor makes it, and as it is made where a number read would have to be waited for."""
+    if request.param == "accelerator":
+        monkeypatch.setattr(kernels, "_waits", lambda device: True)
+
+
 def _problem(B, V, widths, dtype=torch.float64, seed=0):
     rng = torch.Generator().manual_seed(seed)
     f = torch.randn(B, sum(widths), generator=rng, dtype=dtype)
@@ -45,7 +52,9 @@ SHAPES = [
 
 @pytest.mark.parametrize(("B", "V", "widths", "rows"), SHAPES)
 @pytest.mark.parametrize("upstream", ["uniform", "different"])
-def test_loss_and_gradients_equal_the_whole_logits(B, V, widths, rows, upstream, monkeypatch, always_blocked):
+def test_loss_and_gradients_equal_the_whole_logits(
+    B, V, widths, rows, upstream, monkeypatch, always_blocked, either_way
+):
     monkeypatch.setattr(kernels, "block_rows", lambda *_: rows)
     tensors, y = _problem(B, V, widths)
     weights = torch.full((B,), 1 / B).double() if upstream == "uniform" else torch.linspace(-1, 2, B).double()
@@ -82,7 +91,7 @@ def test_real_sizes_in_single_precision():
 
 
 @pytest.mark.parametrize("upstream", ["uniform", "different"])
-def test_half_precision_gradients_are_off_by_thousandths(upstream, monkeypatch):
+def test_half_precision_gradients_are_off_by_thousandths(upstream, monkeypatch, either_way):
     monkeypatch.setattr(kernels, "block_rows", lambda *_: 16)
     tensors, y = _problem(100, 300, (20, 11), torch.float32)
     weights = torch.ones(100) if upstream == "uniform" else torch.linspace(0.5, 2, 100)
@@ -99,7 +108,7 @@ def test_half_precision_gradients_are_off_by_thousandths(upstream, monkeypatch):
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_probability_that_underflows_still_has_its_loss(precision, always_blocked):
+def test_a_probability_that_underflows_still_has_its_loss(precision, always_blocked, either_way):
     f = torch.tensor([[100.0, 0.0], [0.0, 100.0], [1.0, 1.0]], requires_grad=True)
     U = (torch.eye(2) * 3).requires_grad_()
     loss = _ours([f, torch.zeros(2), U], torch.tensor([1, 1, 0]), precision)

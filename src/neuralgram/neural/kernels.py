@@ -23,6 +23,7 @@ from torch import Tensor
 
 _SMALL_BYTES = 1 << 20  # logits that stay in the inner caches: below it autograd's own passes cost least
 _WIDEN_EVERY = 4  # blocks whose bfloat16 gradients are added up before they join the float32 ones
+_CPU = torch.device("cpu")
 _RARE = 69.0  # nats: a probability of e^−69 is about to lose its digits in single precision
 
 
@@ -52,13 +53,13 @@ def softmax_nll(f_BF: Tensor, parts: Sequence[Tensor], bias_V: Tensor, y_B: Tens
     return _nll(*_joined(f_BF, parts, bias_V), y_B)
 
 
-def block_rows(vocab_size: int, itemsize: int = 4) -> int:
-    """Rows of a block, a multiple of 32, at least 64 and at most 4096, by what its logits take of the last cache.
+def block_rows(vocab_size: int, itemsize: int = 4, device: torch.device = _CPU) -> int:
+    """Rows of a block, a multiple of 32, at least 64 and at most 4096, by what its logits take of the device's cache.
 
-    Half of it: more rows read and write the gradient of J less often, fewer stay nearer to the processor. In
+    Half of the last one: more rows read and write the gradient of J less often, fewer stay nearer to the processor. In
     two-byte numbers an eighth: there the products are so fast that nearness counts for more.
     """
-    share = _cache_bytes() // (8 if itemsize == 2 else 2)
+    share = _cache_bytes(device) // (8 if itemsize == 2 else 2)
     return max(64, min(4096, share // (vocab_size * itemsize) // 32 * 32))
 
 
@@ -70,9 +71,16 @@ def has_bf16_units(device: torch.device) -> bool:
     return bool(able.get("avx512_bf16") or able.get("amx_bf16"))
 
 
+def _waits(device: torch.device) -> bool:
+    """Whether a number read from a tensor there has to be waited for."""
+    return device.type != "cpu"
+
+
 @cache
-def _cache_bytes() -> int:
-    """The last-level cache, between 8 and 32 MiB; 16 MiB where the system does not say."""
+def _cache_bytes(device: torch.device) -> int:
+    """The last-level cache: a GPU's own; a processor's between 8 and 32 MiB, 16 MiB where the system does not say."""
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).L2_cache_size)
     try:
         text = Path("/sys/devices/system/cpu/cpu0/cache/index3/size").read_text(encoding="ascii").strip()
         return max(8 << 20, min(32 << 20, int(text.removesuffix("K")) << 10))
@@ -94,7 +102,7 @@ def _joined(f_BF: Tensor, parts: Sequence[Tensor], bias_V: Tensor, low: bool = F
 
 def _blocks(f_BK: Tensor, joined_VK: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """Row slices with their logits [R, V]; the buffer is reused, so a block is valid until the next."""
-    size, most = len(f_BK), block_rows(len(joined_VK), joined_VK.element_size())
+    size, most = len(f_BK), block_rows(len(joined_VK), joined_VK.element_size(), joined_VK.device)
     rows = -(-size // max(1, -(-size // most)))  # as few blocks as fit, equally long
     buffer_RV = f_BK.new_empty(rows, len(joined_VK))
     for start in range(0, size, max(rows, 1)):
@@ -127,14 +135,17 @@ def _pass(f_BK: Tensor, joined_VK: Tensor, y_B: Tensor, scale_B: Tensor | None) 
     """Loss [B] and both gradients, [B, K] and [V, K], of Σ scale·loss (a scale of one where it is None)."""
     low = f_BK.dtype == torch.bfloat16
     wide = torch.float32 if low else f_BK.dtype
-    p_target_B, grad_f_BK = torch.empty_like(y_B, dtype=wide), torch.empty_like(f_BK)
+    away = _waits(f_BK.device)  # never waited for: its losses are safe from the start
+    p_B, gap_B, grad_f_BK = torch.empty_like(y_B, dtype=wide), torch.empty_like(y_B, dtype=wide), torch.empty_like(f_BK)
     grad_joined_VK = torch.zeros_like(joined_VK, dtype=wide)
     sum_VK = torch.empty_like(joined_VK) if low else grad_joined_VK
     for number, (block, p_RV) in enumerate(_blocks(f_BK, joined_VK)):
-        torch.softmax(p_RV, 1, out=p_RV)
         target_R1 = y_B[block, None]
+        if away:
+            gap_B[block] = (p_RV.amax(1) - p_RV.gather(1, target_R1)[:, 0]).to(wide)
+        torch.softmax(p_RV, 1, out=p_RV)
         p_target_R1 = p_RV.gather(1, target_R1)
-        p_target_B[block] = p_target_R1[:, 0]
+        p_B[block] = (p_RV.amax(1) if away else p_target_R1[:, 0]).to(wide)
         p_RV.scatter_(1, target_R1, p_target_R1 - 1)  # p − e_w
         if scale_B is not None:
             p_RV.mul_(scale_B[block, None])
@@ -143,7 +154,9 @@ def _pass(f_BK: Tensor, joined_VK: Tensor, y_B: Tensor, scale_B: Tensor | None) 
         sum_VK.addmm_(p_RV.t(), f_BK[block], beta=0 if first else 1)  # ∂ℓ/∂J; 0 overwrites
         if low and ((number + 1) % _WIDEN_EVERY == 0 or block.stop == len(y_B)):
             grad_joined_VK += sum_VK
-    loss_B = p_target_B.log_().neg_()
+    loss_B = p_B.log_().neg_()
+    if away:
+        return loss_B.add_(gap_B), grad_f_BK, grad_joined_VK  # (max y − y_w) − log max p
     rare_B = ~(loss_B < _RARE)
     if bool(rare_B.any()):
         loss_B[rare_B] = _nll(f_BK[rare_B].to(wide), joined_VK.to(wide), y_B[rare_B]).to(wide)
@@ -165,7 +178,8 @@ class _SoftmaxLoss(torch.autograd.Function):
         """The gradients of the forward pass times the upstream one, made anew where that differs between examples."""
         f_BF, y_B, bias_V, grad_f_BK, grad_joined_VK, *parts = ctx.saved_tensors
         scale: Tensor | float = 1.0
-        if len(upstream_B) and bool((upstream_B == upstream_B[0]).all()):
+        alike = upstream_B.stride() == (0,)  # a sum's: seen without looking at, and so without waiting for, the numbers
+        if len(upstream_B) and (alike or bool((upstream_B == upstream_B[0]).all())):
             scale = upstream_B[0]
         else:
             _, grad_f_BK, grad_joined_VK = _pass(*_joined(f_BF, parts, bias_V, ctx.low), y_B, upstream_B)

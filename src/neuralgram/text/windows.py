@@ -127,6 +127,12 @@ def windows(ids: ArrayLike, context: int) -> tuple[NDArray[np.int64], NDArray[np
     return view[:, :-1].copy(), view[:, -1].copy()
 
 
+def check_ids(corpus: Corpus, vocab_size: int, block: int = 1 << 22) -> None:
+    """Refuse a corpus with ids outside 0 … vocab_size − 1, with an `InputError`; it is read once, block by block."""
+    for start in range(0, len(corpus), block):
+        as_ids(corpus.ids[start : start + block], vocab_size)
+
+
 def token_frequencies(corpus: Corpus, block: int = 1 << 22) -> NDArray[np.int64]:
     """How often each symbol occurs in a corpus, the boundary symbol among them, [V]."""
     counts = np.zeros(corpus.vocab_size, np.int64)

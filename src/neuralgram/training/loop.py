@@ -19,7 +19,7 @@ from torch import Tensor
 from neuralgram.errors import DivergedError, InputError
 from neuralgram.families import AVERAGES, OPTIMISERS, member
 from neuralgram.rng import PCG32
-from neuralgram.text.windows import Corpus, Windows, as_ids
+from neuralgram.text.windows import Corpus, Windows, as_ids, check_ids
 from neuralgram.training.batches import Batches, step_seed
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.optimisers import Optimiser, clip_gradients, gradient_values
@@ -50,6 +50,7 @@ class Trainer:
         self.config = config
         self.total_steps = total_steps
         self.step = 0
+        check_ids(windows.corpus, model.vocab_size)  # once, and not at every update
         self.batches = Batches(windows, config.batch_size, config.seed, boundary_rate=config.boundary_rate)
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         if not self.parameters:
@@ -91,7 +92,7 @@ class Trainer:
         contexts, targets = self.batches.batch(self.step)
         self._rng.manual_seed(step_seed(self.config.seed, self.step))
         with self.optimizer.reading():
-            losses = self.model.loss(contexts.to(self._device), targets.to(self._device), self._rng)
+            losses = self.model.loss_of(contexts.to(self._device), targets.to(self._device), self._rng)
         loss = losses.sum() / self.config.batch_size
         loss.backward()  # type: ignore[no-untyped-call]
         if self.config.clip is not None:

@@ -111,7 +111,7 @@ class MoSHead(VectorHead):
     def _components(self, f_BF: Tensor) -> tuple[Tensor, Tensor]:
         """[a_k; x] of each component, [K, B, F], and log π [B, K]."""
         K, width = len(self.gate_bias), self.vectors()[0].shape[1]
-        moved_BKn = F.linear(f_BF[:, :width], self.part_weight, self.part_bias).tanh().view(len(f_BF), K, width)
+        moved_BKn = F.linear(f_BF[:, :width], self.part_weight, self.part_bias).tanh().view(-1, K, width)
         log_pi_BK = F.linear(f_BF, self.gate_weight, self.gate_bias).log_softmax(1)
         rest = f_BF[:, width:].expand(K, -1, -1)
         return torch.cat([moved_BKn.transpose(0, 1), rest], 2), log_pi_BK

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
 from neuralgram.errors import InputError
 from neuralgram.explanation import Panel, Quantity
@@ -62,6 +63,7 @@ class TreeHead(Head):
         self._letters = letters(inputs.own, inputs.tied, inputs.shared)
         above = huffman(token_counts(inputs.counts, inputs.vocab_size))
         self.register_buffer("above", torch.from_numpy(above.astype(np.int32)))
+        self._levels = levels(above)
 
     def paths(self, y_B: Tensor) -> Paths:
         """The questions on the way from each token to the root."""
@@ -141,7 +143,7 @@ class TreeHead(Head):
     def _scores(self, f_BF: Tensor) -> Tensor:
         """b_n + u_n·f of every inner node, [B, V − 1]."""
         parts = [part[: self.vocab_size - 1] for part in self._parts()]
-        score = self.bias.expand(len(f_BF), -1)
+        score = self.bias.expand(f_BF.shape[0], -1)
         for f, part in zip(torch.split(f_BF, [part.shape[1] for part in parts], 1), parts, strict=True):
             score = torch.addmm(score, f, part.t())
         return score
@@ -153,13 +155,19 @@ class TreeHead(Head):
         sides = torch.stack([F.logsigmoid(-score), F.logsigmoid(score)], 2).flatten(
             1
         )  # log P(side | node), at 2n + side
-        reached = score.new_zeros(len(score), 1)  # log P of getting to each node of a level
+        reached = score.new_zeros(score.shape[0], 1)  # log P of getting to each node of a level
         inner = [reached]
-        for before, level in pairwise(levels(self.above.cpu().numpy())):
+        for before, level in pairwise(self._level_slices()):
             link = link_inner[level]
             reached = reached.index_select(1, (link >> 1) - before.start) + sides.index_select(1, link)
             inner.append(reached)
         return torch.cat(inner, 1).index_select(1, link_token >> 1) + sides.index_select(1, link_token)
+
+    def _level_slices(self) -> list[slice]:
+        """`levels` of the tree as it is now; a program has those of the tree it was made of."""
+        if not is_compiling():
+            self._levels = levels(self.above.cpu().numpy())
+        return self._levels
 
     def _parts(self) -> list[Tensor]:
         own: list[Tensor] = [self.weight] if hasattr(self, "weight") else []
