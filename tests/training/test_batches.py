@@ -40,6 +40,34 @@ def test_a_batch_depends_on_seed_and_step_alone() -> None:
     assert not np.array_equal(Batches(STREAM.windows(3), 30, seed=6).batch(0)[1], in_order[0][1])
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+@pytest.mark.parametrize("world", [2, 3])
+def test_workers_read_stretches_of_the_batch_that_one_alone_reads(world: int, rate: float) -> None:
+    ids = np.append(np.arange(1, 900) % 90, 99)
+    windows = Corpus(ids, 100, boundary=99).windows(3)
+    alone = Batches(windows, 30, seed=5, boundary_rate=rate)
+    workers = [Batches(windows, 30, seed=5, rank=rank, world=world, boundary_rate=rate) for rank in range(world)]
+    assert {worker.per_epoch for worker in workers} == {alone.per_epoch}
+    for step in (0, 1, 29, 30, 31, 95):
+        parts = [worker.batch(step) for worker in workers]
+        for whole, shares in zip(alone.batch(step), zip(*parts, strict=True), strict=True):
+            np.testing.assert_array_equal(np.concatenate(shares), whole)
+            assert {len(share) for share in shares} == {30 // world}
+
+
+@pytest.mark.parametrize(
+    ("rank", "world", "message"),
+    [
+        (2, 2, "rank 2 of 2 workers: expected 0 … 1"),
+        (0, 0, "rank 0 of 0 workers"),
+        (0, 4, "batch size 30 for 4 workers: expected a multiple of 4"),
+    ],
+)
+def test_workers_that_cannot_share_a_batch_are_refused(rank: int, world: int, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Batches(STREAM.windows(3), 30, seed=5, rank=rank, world=world)
+
+
 def test_boundary_noise_hides_oldest_tokens_of_some_windows() -> None:
     ids = np.append(np.arange(1, 60_001) % 90, 99)
     corpus = Corpus(ids, 100, boundary=99)

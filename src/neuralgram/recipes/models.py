@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,22 +21,21 @@ from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
 from neuralgram.mixture import Uniform
 from neuralgram.modeldir import load
-from neuralgram.ngram import fit as count
 from neuralgram.ngram.context_bins import ContextBins, em
 from neuralgram.ngram.word_classes import Classes, exchange
 from neuralgram.recipes.rows import Row
 from neuralgram.recipes.work import Floats, Work, save_array
-from neuralgram.rng import generator
 from neuralgram.text.windows import token_frequencies
+from neuralgram.training.config import TrainConfig
+from neuralgram.training.jobs.ngram import count_model
+from neuralgram.training.jobs.texts import part_sizes, versions
 
 if TYPE_CHECKING:
     from neuralgram.neural.nplm import NPLM
-    from neuralgram.training.config import TrainConfig
 
 ITERATIONS = 200
 _FLOORS = ("uniform", "unseen")  # further parts, as `mix --uniform` and `--unseen` have them
 _QUICK_EPOCHS = 1.0
-_TUNED = ("deleted-interpolation", "add-k")  # need held-out text, whatever their options
 
 
 @dataclass(frozen=True)
@@ -54,19 +52,10 @@ def counted(work: Work, row: Row) -> Fitted:
     """Fit the estimator `smoothing` of order `order`; what it warns of is kept."""
     corpora, s = work.corpora(row), row.settings
     options = dict(s.get("options", {}))
-    if s["smoothing"] in _TUNED or options.get("discounts") == "tuned":
-        options["valid"] = corpora.valid
     if "classes" in options:
         options["classes"] = _classes(work, row, options["classes"])
-    started = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = count(s["smoothing"], corpora.train, s["order"], **options)
-    told = {
-        "model": model.config(),
-        "training": {"seconds": time.perf_counter() - started},
-        "warnings": [str(warning.message) for warning in caught],
-    }
+    model, seconds, notes = count_model(corpora, s["smoothing"], s["order"], **options)
+    told = {"model": model.config(), "training": {"seconds": seconds}, "warnings": notes}
     return Fitted(model, token_frequencies(corpora.train), _story(work, row, told), told)
 
 
@@ -76,45 +65,43 @@ def network(work: Work, row: Row) -> Fitted:
     A phase may change the output layer to another with the same parameters (sampled, then exact) and any setting of
     training; the weights it starts from are the best so far.
     """
-    from neuralgram.training import events
-    from neuralgram.training.fit import fit
+    from neuralgram.training.events import Evaluated, Event
+    from neuralgram.training.jobs.network import train_model
 
     corpora, s = work.corpora(row), row.settings
     run = _run_folder(work, row)
-    frequencies = token_frequencies(corpora.train)
     results: list[dict[str, Any]] = []
     model: NPLM | None = None
     before = 0.0  # seconds that a run which was stopped had taken
     for number, (sizes, config) in enumerate(_phases(s, work.quick)):
-        model = _build(sizes, corpora.vocab_size, config.seed, frequencies, model)
 
-        def show(event: events.Event) -> None:
-            if isinstance(event, events.Evaluated):
+        def show(event: Event) -> None:
+            if isinstance(event, Evaluated):
                 work.say(f"    {row.name}: epoch {event.epoch:.2f}, validation {event.valid_perplexity:.1f}")
 
         folder, started = run / str(number), time.perf_counter()
-        result = fit(model, corpora.train, corpora.valid, config, folder=folder, resume=True, on_event=show)
+        model, result = train_model(corpora, sizes, config, folder, start=model, resume=True, on_event=show)
         before += max(0.0, result.seconds - (time.perf_counter() - started))
         results.append({"config": config.to_json(), **result._asdict()})
     if model is None:
         raise InputError(f"row {row.name} has no training: expected a [training] table")
     told = {"model": model.config(), "training": results, "seconds_before": before}
-    return Fitted(model, frequencies, _story(work, row, {"model": told["model"], "training": results[-1]}), told)
+    story = _story(work, row, {"model": told["model"], "training": results[-1]})
+    return Fitted(model, token_frequencies(corpora.train), story, told)
 
 
 def tidy(folder: Path) -> None:
     """Leave of a run's checkpoints its logs only."""
-    from neuralgram.training import checkpoint
+    phases = [phase for phase in (folder / "run").glob("*") if phase.is_dir()]
+    if phases:
+        from neuralgram.training.jobs.network import tidy as leave_log
 
-    for phase in (folder / "run").glob("*"):
-        if phase.is_dir():
-            checkpoint.remove(phase)
+        for phase in phases:
+            leave_log(phase)
 
 
 def _phases(settings: Mapping[str, Any], quick: bool) -> list[tuple[dict[str, Any], TrainConfig]]:
     """Sizes and training settings of each phase: those of the row, then with what each of `phases` changes."""
-    from neuralgram.training.config import TrainConfig
-
     sizes, training = dict(settings["model"]), dict(settings["training"])
     made = []
     for changes in ({}, *settings.get("phases", ())):
@@ -125,22 +112,6 @@ def _phases(settings: Mapping[str, Any], quick: bool) -> list[tuple[dict[str, An
             config = replace(config, epochs=min(config.epochs, _QUICK_EPOCHS))
         made.append((dict(sizes), config))
     return made
-
-
-def _build(
-    sizes: Mapping[str, Any], vocab_size: int, seed: int, frequencies: NDArray[np.int64], before: NPLM | None
-) -> NPLM:
-    """The network, with the weights of the phase before where there was one."""
-    from neuralgram.neural.nplm import NPLM
-
-    model = NPLM(vocab_size, **sizes, rng=generator(seed, "init"), head_counts=frequencies)
-    if before is not None:
-        old, new = dict(before.named_parameters()), dict(model.named_parameters())
-        if {name: p.shape for name, p in old.items()} != {name: p.shape for name, p in new.items()}:
-            raise InputError(f"a phase with other parameters ({', '.join(new)}) than the one before: expected the same")
-        for name, p in new.items():
-            p.detach().copy_(old[name].detach())
-    return model
 
 
 def _run_folder(work: Work, row: Row) -> Path:
@@ -171,8 +142,6 @@ def _classes(work: Work, row: Row, classes: int) -> Classes:
 
 
 def _story(work: Work, row: Row, told: Mapping[str, Any]) -> dict[str, Any]:
-    from neuralgram.training.jobs.texts import part_sizes, versions
-
     corpora = work.corpora(row)
     data = {**corpora.info, "tokens": part_sizes(corpora), "sources": {"texts": [work.recipe.file]}}
     return {

@@ -28,7 +28,11 @@ class Permutation:
 
     def take(self, start: int, stop: int) -> NDArray[np.int64]:
         """Entries start … stop − 1 of the permutation, int64."""
-        values = self._rounds(np.arange(start, min(stop, self.n), dtype=np.uint64))
+        return self.at(np.arange(start, min(stop, self.n), dtype=np.uint64))
+
+    def at(self, places: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The entries at these places, each below n, int64."""
+        values = self._rounds(places)
         outside = np.flatnonzero(values >= self.n)
         while outside.size:
             values[outside] = self._rounds(values[outside])

@@ -1,7 +1,9 @@
-"""Which windows an update sees: batch = f(seed, step), and nothing else; and which ones a validation scores.
+"""Which windows an update sees: batch = f(seed, step, rank, world), and nothing else; and which ones a validation
+scores.
 
 Epoch e visits the windows in the order of the permutation keyed by (seed, e), the last partial
-batch dropped. Nothing is remembered, so a run resumes from a step number.
+batch dropped. Nothing is remembered, so a run resumes from a step number. Of several workers that
+share a batch each reads a stretch of it, so that all of them together read what one alone would.
 """
 
 from __future__ import annotations
@@ -28,12 +30,23 @@ _MASK = (1 << 64) - 1
 class Batches:
     """The batches of a run over `windows`, `batch_size` windows each.
 
+    rank, world: the worker that reads them, and how many workers share each batch equally; every one gets its own
+    stretch of `batch_size / world` windows.
     boundary_rate: this fraction of the windows has a random number, 1 … c, of its oldest tokens read as the
     boundary symbol, so that a model trained on documents also knows what a short prompt looks like.
-    Raises `InputError` where the windows do not fill one batch.
+    Raises `InputError` where the windows do not fill one batch, or a batch is not `world` equal stretches.
     """
 
-    def __init__(self, windows: Windows, batch_size: int, seed: int, *, boundary_rate: float = 0.0) -> None:
+    def __init__(
+        self,
+        windows: Windows,
+        batch_size: int,
+        seed: int,
+        *,
+        rank: int = 0,
+        world: int = 1,
+        boundary_rate: float = 0.0,
+    ) -> None:
         if batch_size < 1:
             raise InputError(f"batch size {batch_size}: expected at least 1 window")
         if len(windows) < batch_size:
@@ -41,11 +54,17 @@ class Batches:
                 f"{len(windows)} windows of {windows.context} + 1 tokens: expected at least one batch, {batch_size}; "
                 "give more text or a smaller batch"
             )
+        if not 0 <= rank < world:
+            raise InputError(f"rank {rank} of {world} workers: expected 0 … {world - 1}, of at least 1")
+        if batch_size % world:
+            raise InputError(f"batch size {batch_size} for {world} workers: expected a multiple of {world}")
         boundary = windows.corpus.boundary
         if boundary_rate > 0 and boundary is None:
             raise InputError(f"boundary rate {boundary_rate}: a stream has no boundary symbol; expected 0")
         self.windows = windows
         self.batch_size = batch_size
+        self.share = batch_size // world
+        self.rank = rank
         self.seed = seed
         self.boundary_rate = boundary_rate
         self._boundary = -1 if boundary is None else boundary
@@ -56,11 +75,11 @@ class Batches:
         self._contexts = self._targets = torch.empty(0, dtype=torch.int64)
 
     def batch(self, step: int) -> tuple[Tensor, Tensor]:
-        """Contexts [B, c] and targets [B], int64, of update `step` (0, 1, …)."""
+        """Contexts [B, c] and targets [B], int64, of update `step` (0, 1, …); B is this worker's share."""
         if not self._first <= step < self._stop:
             self._gather(step)
-        start = (step - self._first) * self.batch_size
-        stop = start + self.batch_size
+        start = (step - self._first) * self.share
+        stop = start + self.share
         return self._contexts[start:stop], self._targets[start:stop]
 
     def order(self, epoch: int) -> Permutation:
@@ -71,18 +90,20 @@ class Batches:
         epoch, within = divmod(step, self.per_epoch)
         if epoch != self._epoch:
             self._epoch, self._permutation = epoch, self.order(epoch)
-        stop = min(self.per_epoch, within + max(1, _BLOCK // self.batch_size))
-        places = within * self.batch_size, stop * self.batch_size
-        contexts, targets = self.windows.gather(self._permutation.take(*places))
+        stop = min(self.per_epoch, within + max(1, _BLOCK // self.share))
+        starts = np.arange(within, stop, dtype=np.uint64) * np.uint64(self.batch_size)
+        own = np.arange(self.rank * self.share, (self.rank + 1) * self.share, dtype=np.uint64)
+        places = np.add.outer(starts, own).ravel()  # in the order of the epoch
+        contexts, targets = self.windows.gather(self._permutation.at(places))
         if self.boundary_rate > 0:
-            contexts = self._shorten(contexts, epoch, places[0])
+            contexts = self._shorten(contexts, epoch, places)
         self._contexts, self._targets = torch.from_numpy(contexts), torch.from_numpy(targets)
         self._first, self._stop = step, step + stop - within
 
-    def _shorten(self, contexts: NDArray[np.int64], epoch: int, place: int) -> NDArray[np.int64]:
+    def _shorten(self, contexts: NDArray[np.int64], epoch: int, places: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Some windows with their oldest tokens read as the boundary; which ones depends on (seed, epoch, place)."""
-        count, width = contexts.shape
-        noise = _uniform(np.arange(place, place + count, dtype=np.uint64), epoch_key(self.seed, epoch))
+        width = contexts.shape[1]
+        noise = _uniform(places, epoch_key(self.seed, epoch))
         # Given u < rate, u/rate is itself uniform: one number decides whether and how many.
         lengths = np.where(noise < self.boundary_rate, np.ceil((noise / self.boundary_rate) * width), 0)
         return np.where(np.arange(width) < lengths[:, None], self._boundary, contexts)

@@ -143,7 +143,7 @@ class Run:
 
     def _trainer(self, lr: float, weight_decay: float) -> Trainer:
         from neuralgram.training.config import TrainConfig
-        from neuralgram.training.loop import Trainer
+        from neuralgram.training.jobs.network import step_by_step
 
         s = self.settings
         config = TrainConfig(
@@ -155,7 +155,7 @@ class Run:
             lr=lr,
             weight_decay=weight_decay,
         )
-        return Trainer(self.model, self.ready.train.windows(s.context), config, self.limits.steps)
+        return step_by_step(self.model, self.ready.train, config)
 
     # ---- what it is ----
 

@@ -27,7 +27,7 @@ from neuralgram.numbers import spaced
 from neuralgram.rng import generator
 from neuralgram.settings import shown
 from neuralgram.text.corpora import Corpora
-from neuralgram.text.windows import token_frequencies
+from neuralgram.text.windows import Corpus, token_frequencies
 from neuralgram.textmodel import TextModel
 from neuralgram.training import checkpoint, events
 from neuralgram.training.config import TextSettings, TrainConfig
@@ -46,6 +46,7 @@ from neuralgram.training.jobs.texts import (
     tell,
     unless_failed,
 )
+from neuralgram.training.loop import Trainer
 from neuralgram.training.machine import choose_device
 from neuralgram.training.run import TrainResult
 
@@ -132,15 +133,51 @@ def train_network(
 ) -> tuple[TextModel, TrainResult]:
     """Train a network on `corpora`, save it in `out` with its learning curve, and give it back.
 
-    sizes       keywords of `NPLM`; its weights are drawn from the `init` stream of the seed
-    device      `cpu`, `cuda`, or `auto`: the GPU where there is one; the model comes back on the processor
     story       what else neuralgram.json is to tell: where the text came from, the command, reasons of settings
     references  label -> nats, drawn as lines in the learning curve
     """
     run = out / "run"
-    frequencies = token_frequencies(corpora.train)
-    model = NPLM(corpora.vocab_size, **sizes, rng=generator(config.seed, "init"), head_counts=frequencies)
     identity = {"tokenizer": corpora.tokenizer.hash, "boundary": corpora.boundary}
+    model, result = train_model(
+        corpora, sizes, config, run, resume=resume, device=device, identity=identity, on_event=on_event
+    )
+    story = story or {}
+    info = {
+        **story,
+        "data": {**corpora.info, **story.get("data", {}), "tokens": part_sizes(corpora)},
+        "training": {"config": config.to_json(), **result._asdict()},
+    }
+    trained = TextModel(model, corpora.tokenizer, corpora.boundary, info, out, token_frequencies(corpora.train))
+    trained.save(out)
+    points = events.curve_records(run / events.LOG)
+    learning_curve(points, out / CURVE, vocab_size=corpora.vocab_size, references=references)
+    tidy(run)
+    shutil.rmtree(run / "data", ignore_errors=True)
+    return trained, result
+
+
+def train_model(
+    corpora: Corpora,
+    sizes: Mapping[str, Any],
+    config: TrainConfig,
+    run: Path,
+    *,
+    start: NPLM | None = None,
+    resume: bool = False,
+    device: str = "cpu",
+    identity: Mapping[str, str] | None = None,
+    on_event: events.OnEvent = events.ignore,
+) -> tuple[NPLM, TrainResult]:
+    """A network trained on `corpora`, with its log and checkpoints in the folder `run`; on the processor when done.
+
+    sizes   keywords of `NPLM`; its weights are drawn from the `init` stream of the seed
+    start   a network whose weights it begins with instead; `InputError` where its parameters are others
+    device  `cpu`, `cuda`, or `auto`: the GPU where there is one
+    """
+    counts = token_frequencies(corpora.train)
+    model = NPLM(corpora.vocab_size, **sizes, rng=generator(config.seed, "init"), head_counts=counts)
+    if start is not None:
+        _begin_with(model, start)
     result = fit(
         model.to(choose_device(device)),
         corpora.train,
@@ -151,20 +188,25 @@ def train_network(
         identity=identity,
         on_event=on_event,
     )
-    model.to("cpu")
-    story = story or {}
-    info = {
-        **story,
-        "data": {**corpora.info, **story.get("data", {}), "tokens": part_sizes(corpora)},
-        "training": {"config": config.to_json(), **result._asdict()},
-    }
-    trained = TextModel(model, corpora.tokenizer, corpora.boundary, info, out, frequencies)
-    trained.save(out)
-    points = events.curve_records(run / events.LOG)
-    learning_curve(points, out / CURVE, vocab_size=corpora.vocab_size, references=references)
+    return model.to("cpu"), result
+
+
+def _begin_with(model: NPLM, start: NPLM) -> None:
+    old, new = dict(start.named_parameters()), dict(model.named_parameters())
+    if {name: p.shape for name, p in old.items()} != {name: p.shape for name, p in new.items()}:
+        raise InputError(f"a phase with other parameters ({', '.join(new)}) than the one before: expected the same")
+    for name, p in new.items():
+        p.detach().copy_(old[name].detach())
+
+
+def step_by_step(model: NPLM, train: Corpus, config: TrainConfig) -> Trainer:
+    """The loop for whoever makes the updates one by one, at most `config.steps` of them, and watches between."""
+    return Trainer(model, train.windows(model.context), config, config.steps or 0)
+
+
+def tidy(run: Path) -> None:
+    """Leave of a finished run its log, without checkpoints."""
     checkpoint.remove(run)
-    shutil.rmtree(run / "data", ignore_errors=True)
-    return trained, result
 
 
 @contextmanager

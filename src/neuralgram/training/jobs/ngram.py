@@ -7,12 +7,13 @@ import time
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from neuralgram.errors import SplitError
 from neuralgram.evaluation.evaluate import evaluate
 from neuralgram.families import ESTIMATORS, options
 from neuralgram.ngram import check, fit, takes
+from neuralgram.ngram.model import NgramModel
 from neuralgram.text.corpora import Corpora
 from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
@@ -47,15 +48,9 @@ def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]
         settings = settle(run, given, say)
         corpora = _corpora(settings, run / "data", given, say)
         tell(corpora, given, say)
-        if corpora.valid is not None and "valid" in takes(given["smoothing"]):
-            chosen["valid"] = corpora.valid
-        started = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = fit(given["smoothing"], corpora.train, given["order"], **chosen)
-        seconds = time.perf_counter() - started
-        for warning in caught:
-            say(f"note: {warning.message}")
+        model, seconds, notes = count_model(corpora, given["smoothing"], given["order"], **chosen)
+        for note in notes:
+            say(f"note: {note}")
         refuse_unscorable(corpora, model.context)
     story = provenance(settings, given)
     info = {
@@ -76,6 +71,25 @@ def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]
     }
     shutil.rmtree(run, ignore_errors=True)
     return record
+
+
+class Counted(NamedTuple):
+    """A fitted model, the seconds it took, and what the estimator warned of."""
+
+    model: NgramModel
+    seconds: float
+    notes: list[str]
+
+
+def count_model(corpora: Corpora, smoothing: str, order: int, **options: Any) -> Counted:
+    """The estimator `smoothing` of order `order` fitted to the training part; tuned, if so, on the validation part."""
+    if corpora.valid is not None and "valid" in takes(smoothing):
+        options["valid"] = corpora.valid
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = fit(smoothing, corpora.train, order, **options)
+    return Counted(model, time.perf_counter() - started, [str(warning.message) for warning in caught])
 
 
 def _corpora(settings: dict[str, Any], folder: Path, given: Mapping[str, Any], say: Say) -> Corpora:
