@@ -21,7 +21,7 @@ from benchmarks.figures import Figure
 from benchmarks.harness import Setting, Sheet, parser, run, table
 from benchmarks.texts import sentences
 from neuralgram.errors import NeuralgramError
-from neuralgram.exporting.arpa import to_arpa
+from neuralgram.exporting.arpa import Arpa
 from neuralgram.ngram import fit
 from neuralgram.ngram.arpa import escape
 from neuralgram.ngram.arpa_reader import UNKNOWN
@@ -53,7 +53,7 @@ def loaded(model: TextModel) -> Any:
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.arpa"
-        to_arpa(model, path)
+        Arpa.write(model, path)
         return kenlm.Model(str(path), config)
 
 

@@ -7,7 +7,7 @@ import pytest
 import neuralgram as ng
 from neuralgram.cli import main
 from neuralgram.errors import InputError, ModelDirError
-from neuralgram.exporting.arpa import to_arpa
+from neuralgram.exporting.arpa import Arpa
 from neuralgram.ngram import fit
 from neuralgram.text.strings import encode_units
 from neuralgram.text.tokenizers import Words
@@ -27,7 +27,7 @@ def counting(smoothing="modified-kneser-ney", boundary="line"):
 @pytest.mark.parametrize("boundary", ["line", "stream"])
 def test_out_and_in_again(tmp_path, name, boundary):
     model = counting(boundary=boundary)
-    to_arpa(model, tmp_path / name)
+    Arpa.write(model, tmp_path / name)
     again = ng.load(tmp_path / name)
     assert again.boundary == boundary
     text = "the cat ran on a zebra\nthe mat\n"
@@ -47,7 +47,7 @@ def test_what_has_no_arpa_file_is_refused(tmp_path):
     words = Words.train([TEXT])
     model = TextModel(fit("add-k", encode_units(words, "line", [TEXT]), 2, k=1.0), words, "line")
     with pytest.raises(InputError, match="add-k has no ARPA file"):
-        to_arpa(model, tmp_path / "m.arpa")
+        Arpa.write(model, tmp_path / "m.arpa")
     (tmp_path / "notes.txt").write_text("no model")
     with pytest.raises(ModelDirError, match="expected a model directory, or an ARPA file"):
         ng.load(tmp_path / "notes.txt")

@@ -217,6 +217,8 @@ def test_info_on_a_text_shows_the_health_of_a_network(run, network, counts, text
             "--train without",
         ),
         (["mix", "{network}", "{counts}", "--weights", "1,0", "--field", "x", "--out", "{new}"], "--field without"),
+        (["export", "{counts}", "--to", "arpa", "--title", "x", "--out", "{new}"], "option title: arpa has none"),
+        (["export", "{network}", "--to", "html", "--text", "{new}", "--out", "{new}"], "No such file"),
         (["predict", "{network}", "the", "-k", "0"], "k = 0"),
         (["predict", "{network}", "ÿ"], "'ÿ' at character 0"),
         (["generate", "{network}", "--temperature", "-1"], "temperature -1"),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from neuralgram.cli.common import emit, json_option, model_argument, say
+from neuralgram.cli.options import family_options
+from neuralgram.families import EXPORTS, member, members
 
 
 @click.command("export")
@@ -14,51 +17,30 @@ from neuralgram.cli.common import emit, json_option, model_argument, say
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["html", "arpa"]),
+    type=click.Choice(list(EXPORTS)),
     required=True,
-    help="html: a network as one page that works offline; arpa: a Kneser–Ney model for KenLM and its kin.",
+    help="; ".join(f"{name}: {export.help}" for name, export in members(EXPORTS, "export").items()) + ".",
 )
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
-@click.option("--title", help="Heading of the page; by default the model's name.")
-@click.option(
-    "--text",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A text to measure on what rounding to 8 bits costs; by default the model writes one.",
-)
+@family_options(EXPORTS)
 @click.option("--overwrite", is_flag=True, help="Replace FILE where it exists.")
 @json_option
-def command(
-    model: Path, form: str, out: Path, title: str | None, text: Path | None, overwrite: bool, as_json: bool
-) -> None:
-    """Write MODEL as one file.
-
-    html: a network with its weights and a plain script in one page: change the window, see the bars, read surprisals,
-    generate. It needs no network and no server; mail it to a class. arpa: gzip where FILE ends in .gz.
-    """
+def command(model: Path, form: str, out: Path, overwrite: bool, as_json: bool, **given: Any) -> None:
+    """Write MODEL as one file. A page needs no network and no server: mail it to a class."""
     from neuralgram.errors import InputError
-    from neuralgram.exporting.arpa import to_arpa
-    from neuralgram.exporting.html import to_html
-    from neuralgram.files import write_atomic
+    from neuralgram.settings import read
     from neuralgram.textmodel import load
 
     if out.exists() and not overwrite:
         raise InputError(f"{out}: exists already; choose another --out, or --overwrite it")
-    if form == "arpa":
-        to_arpa(load(model), out)
-        if as_json:
-            emit({"out": out, "to": form, "bytes": out.stat().st_size})
-        else:
-            say(f"{out}: {out.stat().st_size / 1e6:.2f} MB; loads in KenLM and SRILM, and here as a model")
-        return
-    try:
-        measured_on = text.read_text(encoding="utf-8") if text else None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{text}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
-    page, cost = to_html(load(model), title=title or model.resolve().name, text=measured_on)
-    data = page.encode()
-    write_atomic(out, data)
+    export = member(EXPORTS, form, "export")
+    chosen = {name: value for name, value in given.items() if value is not None}
+    settings = read(export.Settings, chosen, "option", form)
+    found = export.write(load(model), out, settings)
+    size = out.stat().st_size
     if as_json:
-        emit({"out": out, "to": form, "bytes": len(data), **cost.__dict__})
+        emit({"out": out, "to": form, "bytes": size, **found.facts})
         return
-    say(cost.sentence)
-    say(f"{out}: {len(data) / 1e6:.2f} MB; open it in any browser")
+    if found.says:
+        say(found.says)
+    say(f"{out}: {size / 1e6:.2f} MB; {export.use}")

@@ -12,7 +12,7 @@ import click
 
 from neuralgram.cli import neuralgram
 from neuralgram.cli.options import holds
-from neuralgram.families import ESTIMATORS, HEADS, TOKENIZERS, members
+from neuralgram.families import ESTIMATORS, EXPORTS, HEADS, TOKENIZERS, members
 from neuralgram.neural.config import NPLMConfig
 from neuralgram.settings import Described, described, shown
 from neuralgram.training.config import MixSettings, NgramSettings, TextSettings, TrainConfig
@@ -30,6 +30,7 @@ _FAMILIES = {
     "The output layer {}: `--head-option NAME=VALUE`": HEADS,
     "The estimator {}: `train ngram`": ESTIMATORS,
     "The tokenizer {}: `train nplm`, `train ngram`": TOKENIZERS,
+    "The file {}: `export --to`": EXPORTS,
 }
 
 

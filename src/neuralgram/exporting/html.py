@@ -11,7 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from itertools import islice
 from pathlib import Path
@@ -21,9 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
+from neuralgram.exporting import Export, Written
+from neuralgram.files import write_atomic
 from neuralgram.neural.reference import Network
 from neuralgram.numbers import spaced
 from neuralgram.sampling import Sampling
+from neuralgram.settings import setting
 from neuralgram.text.windows import Corpus
 from neuralgram.textmodel import TextModel
 from neuralgram.tracing.result import network_of
@@ -74,6 +77,34 @@ def rounded(state: State) -> dict[str, NDArray[Any]]:
         else:
             out[name] = np.asarray(array, np.float32)
     return out
+
+
+class Html(Export):
+    """A network whose output layer is a plain softmax, however it was trained."""
+
+    help = "a network as one page that works offline: change the window, see the bars, read surprisals, generate"
+    use = "open it in any browser"
+
+    @dataclass(frozen=True)
+    class Settings:
+        """What the page is called, and what its rounding is measured on."""
+
+        title: str | None = setting(None, help="Heading of the page.", auto="the model's name")
+        text: str | None = setting(
+            None, help="A text to measure on what rounding to 8 bits costs.", auto="the model writes one"
+        )
+
+    @classmethod
+    def write(cls, model: TextModel, path: Path, settings: Html.Settings) -> Written:
+        """Write the page; `InputError` for a model that is no such network, and a text that is not UTF-8."""
+        try:
+            text = Path(settings.text).read_text(encoding="utf-8") if settings.text else None
+        except UnicodeDecodeError as error:
+            raise InputError(f"{settings.text}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
+        name = "model" if model.path is None else model.path.resolve().name
+        page, measured = to_html(model, title=settings.title or name, text=text)
+        write_atomic(path, page.encode())
+        return Written(asdict(measured), measured.sentence)
 
 
 def cost(model: TextModel, text: str | None = None) -> Cost:

@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.compiler import is_compiling
 
-from neuralgram import families
 from neuralgram.errors import InputError
 from neuralgram.explanation import Panel
+from neuralgram.families import HEADS, member
 from neuralgram.lm import LanguageModel, Size, State
 from neuralgram.neural import panels
 from neuralgram.neural.config import NPLMConfig
@@ -117,7 +117,7 @@ class NPLM(nn.Module, LanguageModel):
         shared = [layer.weight for layer in (self.emb if s.tie else None, direct) if layer is not None]
         features = (m if s.tie else h) + (X if s.direct else 0)
         own = 0 if s.tie else h
-        head = families.member(families.HEADS, s.head, "head")
+        head = member(HEADS, s.head, "head")
         self.out: Head = head(HeadInputs(V, features, own, shared, rng, dict(s.head_options), s.tie, counts, s.head))
         if direct is not None:
             direct.weight.data.copy_(small(rng, V, X))
