@@ -10,7 +10,7 @@ import pytest
 
 from neuralgram import InputError, NeuralgramError
 from neuralgram.lessons import LESSONS, Page, lesson
-from neuralgram.lessons.lesson import AbandonedError, while_wanted
+from neuralgram.lessons.base import AbandonedError, while_wanted
 from neuralgram.tracing.names import parse_changes
 
 QUICK = [name for name, made in LESSONS.items() if not made.seconds]

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from neuralgram import NPLM, PCG32, Corpus, InputError  # noqa: E402  # after the skip
 from neuralgram.tracing import health, neighbors  # noqa: E402
-from neuralgram.tracing.health import log_prob_rank  # noqa: E402
+from neuralgram.tracing.network_health import log_prob_rank  # noqa: E402
 
 V = 30
 CORPUS = Corpus(np.array(PCG32(8).uint32s(600) % V, np.int64), V)

@@ -14,7 +14,7 @@ from neuralgram.cli.options import reading_options
 from neuralgram.numbers import plain
 
 if TYPE_CHECKING:
-    from neuralgram.tracing.health import Health
+    from neuralgram.tracing.network_health import Health
 
 
 @click.command("info")

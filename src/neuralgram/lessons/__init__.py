@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuralgram.errors import InputError
-from neuralgram.lessons.lesson import Change, Lesson, Page, Parameter
+from neuralgram.lessons.base import Change, Lesson, Page, Parameter
 from neuralgram.lessons.logic import FOLDING, GATES, XOR
 from neuralgram.lessons.measures import LOG_V, PERPLEXITY, SIZE, SOFTMAX
 from neuralgram.lessons.networks import FIVE_WORDS, THREE_TOKENS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neuralgram.explanation import products
-from neuralgram.lessons.lesson import Lesson, Values, figures, numbers
+from neuralgram.lessons.base import Lesson, Values, figures, numbers
 from neuralgram.neural.reference import ACTIVATIONS
 from neuralgram.numbers import number
 from neuralgram.tracing.formulas import given, listed

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from neuralgram.errors import InputError
-from neuralgram.lessons.lesson import Lesson, Values, figures, numbers, relation
+from neuralgram.lessons.base import Lesson, Values, figures, numbers, relation
 from neuralgram.lessons.training import Sample, sample_of
 from neuralgram.neural.reference import Scores
 from neuralgram.numbers import number

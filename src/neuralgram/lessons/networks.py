@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from neuralgram.lessons.lesson import Lesson, Parameter, Values, figures, numbers
+from neuralgram.lessons.base import Lesson, Parameter, Values, figures, numbers
 from neuralgram.neural.panels import explain
 from neuralgram.neural.reference import Forward, Network
 from neuralgram.numbers import bracketed, number

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from neuralgram.lessons.lesson import Lesson, Values, check_wanted, figures, numbers, relation
+from neuralgram.lessons.base import Lesson, Values, check_wanted, figures, numbers, relation
 from neuralgram.text.windows import Corpus
 from neuralgram.tracing.formulas import given
 from neuralgram.tracing.steps import Chart, Floats, Section

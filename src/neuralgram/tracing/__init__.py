@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from neuralgram.tracing.explain import trace
-from neuralgram.tracing.health import Health, health
 from neuralgram.tracing.learning import Difference
+from neuralgram.tracing.network_health import Health, health
 from neuralgram.tracing.result import Outcome, Part, Place, Trace
 from neuralgram.tracing.steps import Chart, Check, Formula, Section, Step
 from neuralgram.tracing.update import Update

@@ -50,7 +50,7 @@ def trace(
 
 def _learns(lm: LanguageModel) -> bool:
     """Whether the model, or a part of the mixture, is trained by steps."""
-    return getattr(lm, "kind", "") == "nplm" or any(_learns(part) for part in lm.parts)
+    return lm.kind == "nplm" or any(_learns(part) for part in lm.parts)
 
 
 class _Naming(NamedTuple):

@@ -99,26 +99,11 @@ def _checks(section: Section) -> list[tuple[bool, str]]:
         groups.setdefault(check.what.partition("[")[0], []).append(check)
     out = []
     for name, checks in groups.items():
-        held = [check.relation or _figure(check.value, check) for check in checks if check.holds]
+        held = [check.relation or check.figured(check.value) for check in checks if check.holds]
         if held:
             out.append((True, f"✓ {name}: {', '.join(held)}"))
-        out += [(False, difference_line(check)) for check in checks if not check.holds]
+        out += [(False, check.difference) for check in checks if not check.holds]
     return out
-
-
-def difference_line(check: Check) -> str:
-    """A figure that came out otherwise, beside the original."""
-    if check.relation:
-        return f"≠ not here: {check.what} ({check.relation})"
-    return f"≠ {check.what}: {_figure(check.value, check)} here, {_figure(check.figure, check)} in the original"
-
-
-def _figure(value: float, check: Check) -> str:
-    """A number with the digits its tolerance speaks of."""
-    if abs(value) <= check.tolerance or (float(check.figure).is_integer() and float(value).is_integer()):
-        return number(round(value))
-    digits = max(1, min(12, round(-math.log10(2 * check.tolerance)))) if check.tolerance else 4
-    return f"{value:.{digits}f}".replace("-", "−")
 
 
 def _tables(section: Section, width: int) -> list[RenderableType]:

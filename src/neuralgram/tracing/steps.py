@@ -6,6 +6,7 @@ numbers. A `Section` is a table of steps over the same rows. Terminal, notebook 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -100,6 +101,20 @@ class Check:
     def holds(self) -> bool:
         """Whether the number is the figure."""
         return abs(self.value - self.figure) <= self.tolerance
+
+    @property
+    def difference(self) -> str:
+        """That it came out otherwise, the number beside the figure."""
+        if self.relation:
+            return f"≠ not here: {self.what} ({self.relation})"
+        return f"≠ {self.what}: {self.figured(self.value)} here, {self.figured(self.figure)} in the original"
+
+    def figured(self, value: float) -> str:
+        """A number with the digits that the tolerance speaks of."""
+        if abs(value) <= self.tolerance or (float(self.figure).is_integer() and float(value).is_integer()):
+            return number(round(value))
+        digits = max(1, min(12, round(-math.log10(2 * self.tolerance)))) if self.tolerance else 4
+        return f"{value:.{digits}f}".replace("-", "−")
 
     def to_json(self) -> dict[str, Any]:
         """JSON values, with the verdict."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,10 +46,10 @@ def neighbors(model: Traced, word: str | int, k: int = 10, metric: str = "cosine
 
 def vectors(lm: LanguageModel) -> Floats:
     """C [V, m] in float64; refuses models that have none."""
-    state: dict[str, Any] = lm.state() if getattr(lm, "kind", "") == "nplm" else {}
-    if "emb.weight" not in state:
+    found = lm.state().get("emb.weight")
+    if found is None:
         raise InputError(f"{lm.called} has no vectors: expected a network")
-    return np.asarray(state["emb.weight"], np.float64)
+    return np.asarray(found, np.float64)
 
 
 def closeness(table: Floats, vector: ArrayLike, metric: str) -> Floats:

@@ -12,7 +12,7 @@ from nicegui import ui
 
 from neuralgram.errors import NeuralgramError
 from neuralgram.lessons import LESSONS, Page, Parameter, lesson
-from neuralgram.lessons.lesson import AbandonedError, paragraphs, while_wanted
+from neuralgram.lessons.base import AbandonedError, paragraphs, while_wanted
 from neuralgram.numbers import number
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.address import Look, read_set, write_set
