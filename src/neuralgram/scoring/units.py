@@ -184,7 +184,7 @@ def _lines(source: Source, skip: int) -> Iterator[tuple[bytes, int]]:
                 while not line.endswith(b"\n") and (rest := file.readline(LONGEST + 1)):
                     length += len(rest)
                     line = (line + rest)[: LONGEST + 1]  # noqa: PLW2901
-                yield line, length
+                yield line[: LONGEST + 1], length
 
 
 def _skip(file: IO[bytes], count: int) -> None:
