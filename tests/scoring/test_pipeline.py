@@ -17,8 +17,9 @@ import pytest
 import zstandard
 
 from neuralgram.errors import InputError, TextError
+from neuralgram.scoring.parquet import read_blocks
 from neuralgram.scoring.pipeline import Done, Fault, run
-from neuralgram.scoring.units import Block, Broken, Form, Source, read_blocks, sources
+from neuralgram.scoring.units import Block, Broken, Form, Source, sources
 from neuralgram.scoring.working import packed
 
 

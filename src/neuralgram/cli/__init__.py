@@ -1,4 +1,4 @@
-"""The command line: one module a command, imported when that command runs, so `--help` answers at once."""
+"""The command line. A command's module is imported when it runs, so `--help` answers at once."""
 
 from __future__ import annotations
 
@@ -9,26 +9,29 @@ from typing import NoReturn
 
 import click
 
-# name -> one line of help; the command itself is `cli.<name>:command`.
+# name -> where the command is, and one line of help.
 COMMANDS = {
-    "train": "Train a model on text: `train nplm`, `train ngram`.",
-    "eval": "Perplexity of a text under one or several models, side by side.",
-    "mix": "A weighted mean of models: given weights, learned ones, or one set for each bin of contexts.",
-    "score": "Every unit of text with its perplexity.",
-    "filter": "The units of text that a model finds likely enough.",
-    "surprisal": "Every word with its surprisal, as a table.",
-    "rescore": "N-best lists in a new order, with a model's score among the others.",
-    "predict": "The likeliest next tokens after a context.",
-    "generate": "Continue a prompt; streams.",
-    "info": "What a model directory holds and where it came from.",
-    "trace": "Every number of one prediction and one update, each with its equation.",
-    "neighbors": "The words whose vectors are nearest to a word's.",
-    "lesson": "Worked examples, step by step, with numbers you can change.",
-    "check": "Hold your own module against the model's contract; grade your tests.",
-    "reproduce": "Rerun an experiment, the paper's Table 1 among them, and write its report.",
-    "explore": "A local page on which every number of a model can be touched.",
-    "export": "Write a model as one offline HTML page.",
-    "demo": "Train a network and an n-gram on an embedded story and compare them.",
+    "train": ("train:command", "Train a model on text: `train nplm`, `train ngram`."),
+    "eval": ("eval:command", "Perplexity of a text under one or several models, side by side."),
+    "mix": (
+        "mix:command",
+        "A weighted mean of models: given weights, learned ones, or one set for each bin.",
+    ),
+    "score": ("units:score", "Every unit of text with its perplexity."),
+    "filter": ("units:filtering", "The units of text that a model finds likely enough."),
+    "surprisal": ("reading:surprisal", "Every word with its surprisal, as a table."),
+    "rescore": ("reading:rescore", "N-best lists in a new order, with a model's score among the others."),
+    "predict": ("prompts:predict", "The likeliest next tokens after a context."),
+    "generate": ("prompts:generate", "Continue a prompt; streams."),
+    "info": ("info:command", "What a model directory holds and where it came from."),
+    "trace": ("trace:command", "Every number of one prediction and one update, each with its equation."),
+    "neighbors": ("prompts:neighbors", "The words whose vectors are nearest to a word's."),
+    "lesson": ("lesson:command", "Worked examples, step by step, with numbers you can change."),
+    "check": ("check:command", "Hold your own module against the model's contract; grade your tests."),
+    "reproduce": ("reproduce:command", "Rerun an experiment, the paper's Table 1 among them, and write its report."),
+    "explore": ("explore:command", "A local page on which every number of a model can be touched."),
+    "export": ("export:command", "Write a model as one offline HTML page."),
+    "demo": ("demo:command", "Train a network and an n-gram on an embedded story and compare them."),
 }
 
 
@@ -43,13 +46,14 @@ class Commands(click.Group):
         """The command of that name, imported now."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"neuralgram.cli.{cmd_name}").command
+        module, name = COMMANDS[cmd_name][0].split(":")
+        command: click.Command = getattr(import_module(f"neuralgram.cli.{module}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in `--help`, written without importing a command."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -15,6 +15,7 @@ import numpy as np
 from neuralgram.errors import InputError
 from neuralgram.rng import generator
 from neuralgram.scoring.judging import Judge
+from neuralgram.scoring.parquet import read_blocks
 from neuralgram.scoring.pipeline import Progress, State, beside, run
 from neuralgram.scoring.rules import (
     SHARES,
@@ -28,7 +29,7 @@ from neuralgram.scoring.rules import (
     share,
     write_cutoffs,
 )
-from neuralgram.scoring.units import FIELDS, Form, Source, read_blocks, sources
+from neuralgram.scoring.units import FIELDS, Form, Source, sources
 from neuralgram.scoring.working import FilterWork, Known, ScoreWork, ValueWork, compression
 
 Tell = Callable[[Progress], None]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from neuralgram.errors import InputError, TextError
-from neuralgram.scoring.units import Block, Scored, Source
+from neuralgram.scoring.units import Block, Scored, Source, line_blocks
 
 _ROWS = 512
 _MISSING = b"\xff"  # stands for a null: no UTF-8
@@ -30,6 +30,13 @@ def arrow() -> Any:
     except ImportError:
         raise InputError("Parquet needs pyarrow, which is not installed: pip install 'neuralgram[parquet]'") from None
     return pyarrow
+
+
+def read_blocks(source: Source, number: int, *, skip: int = 0, done: int = 0) -> Iterator[Block]:
+    """The units of source `number`, of any form, after the first `done`, which took `skip` bytes, in blocks."""
+    if source.form == "parquet":
+        return read_parquet(source, number, source.field, done=done)
+    return line_blocks(source, number, skip=skip, done=done)
 
 
 def read_parquet(source: Source, number: int, field: str, *, done: int = 0) -> Iterator[Block]:

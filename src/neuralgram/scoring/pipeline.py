@@ -24,7 +24,8 @@ from typing import IO, Any, NamedTuple, Protocol
 
 from neuralgram.errors import InputError
 from neuralgram.files import write_atomic
-from neuralgram.scoring.units import Block, Source, read_blocks
+from neuralgram.scoring.parquet import read_blocks
+from neuralgram.scoring.units import Block, Source
 
 SAVE_SECONDS = 2.0  # between notes of how far a run is; they change no byte of its output
 _AHEAD = 3  # blocks in flight for each worker

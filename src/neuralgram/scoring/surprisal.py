@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import TextError
-from neuralgram.scoring.units import Broken, Form, body, read_blocks, sources
+from neuralgram.scoring.parquet import read_blocks
+from neuralgram.scoring.units import Broken, Form, body, sources
 from neuralgram.textmodel import END, TextModel, TokenScore
 
 _WORD = re.compile(r"\S+")

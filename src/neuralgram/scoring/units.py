@@ -145,13 +145,8 @@ def _form(path: str, unit: str | None, field: str | None) -> str:
     return "json" if unit == "json" or field is not None or (unit is None and _JSON.search(path)) else "text"
 
 
-def read_blocks(source: Source, number: int, *, skip: int = 0, done: int = 0) -> Iterator[Block]:
+def line_blocks(source: Source, number: int, *, skip: int = 0, done: int = 0) -> Iterator[Block]:
     """The units of source `number` after the first `done`, which took `skip` bytes, in blocks."""
-    if source.form == "parquet":
-        from neuralgram.scoring.parquet import read_parquet
-
-        yield from read_parquet(source, number, source.field, done=done)
-        return
     if source.form == "document":
         with opened(source) as file:
             data = file.read(LONGEST + 1)

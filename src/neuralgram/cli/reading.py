@@ -1,4 +1,4 @@
-"""`neuralgram rescore MODEL NBEST`: n-best lists in a new order, with a language model's score among the others."""
+"""`neuralgram surprisal` and `neuralgram rescore`: a table of words, and n-best lists in a new order."""
 
 from __future__ import annotations
 
@@ -10,6 +10,38 @@ from typing import Any
 import click
 
 from neuralgram.cli.common import emit, json_option, say
+from neuralgram.cli.options import reading_options
+
+
+@click.command("surprisal")
+@click.argument("model", metavar="MODEL")
+@click.argument("file", metavar="FILE")
+@click.option("--frequencies", type=click.Path(path_type=Path), help="Counts of words, `word TAB count` a line.")
+@click.option("--out", type=click.Path(path_type=Path), help="The TSV file to write. [standard output]")
+@reading_options
+def surprisal(
+    model: str, file: str, frequencies: Path | None, out: Path | None, field: str | None, encoding: str, errors: str
+) -> None:
+    """The surprisal of every word of FILE, line by line, in bits: a table parted by tabs with a row a word.
+
+    A word of several tokens has its probability as a word, corrected for where the space stands; the words of a line
+    and its end sum to the line. Columns: item, position, word, start, end, bits, log_frequency, length, unknown, and
+    previous_bits, previous_log_frequency, previous_length of the word before.
+    """
+    from neuralgram.scoring.surprisal import COLUMNS, Reader, read_frequencies, read_lines, rows
+    from neuralgram.textmodel import load
+
+    reader = Reader(load(model), None if frequencies is None else read_frequencies(frequencies))
+    lines = read_lines(file, field=field, encoding=encoding, errors=errors)
+    found = rows(reader.words(line, item) for item, line in enumerate(lines, 1))
+    file_out = sys.stdout if out is None else out.open("w", encoding="utf-8", newline="\n")
+    try:
+        print("\t".join(COLUMNS), file=file_out)
+        for row in found:
+            print("\t".join(row), file=file_out)
+    finally:
+        if out is not None:
+            file_out.close()
 
 
 @click.command("rescore")
@@ -30,7 +62,7 @@ from neuralgram.cli.common import emit, json_option, say
 @click.option("--best", is_flag=True, help="Only the best hypothesis of each list, as `id TAB text`.")
 @click.option("--out", type=click.Path(path_type=Path), help="The file to write. [standard output]")
 @json_option
-def command(model: str, nbest: str, as_json: bool, **given: Any) -> None:
+def rescore(model: str, nbest: str, as_json: bool, **given: Any) -> None:
     """Order the hypotheses of each list by Σ weight·score, where log P under MODEL (nats) is the score `lm` and the
     number of words the score `length`. Reads JSON lines ({"id", "hypotheses": [{"text", "scores"}], "reference"}),
     Moses' ||| lists, or Kaldi's `utterance-n [cost] text`; writes JSON lines with the order, total and rank."""
