@@ -1,13 +1,15 @@
 """PCG32 against its published output and against itself, one draw at a time."""
 
+import re
 import time
 
 import numpy as np
 import pytest
 
 import neuralgram as ng
-from neuralgram.rng import generator
+from neuralgram.rng import STREAMS, generator
 from neuralgram.text.shuffle import Permutation
+from tests.conftest import ROOT
 
 
 def test_the_published_generator():
@@ -32,8 +34,18 @@ def test_ten_million_draws_in_a_second():
 
 
 def test_purposes_do_not_share_a_sequence():
-    draws = {purpose: generator(5, purpose).next_uint32() for purpose in ("init", "shuffle", "dropout", "split")}
-    assert len(set(draws.values())) == 4
+    draws = {purpose: generator(5, purpose).next_uint32() for purpose in STREAMS}
+    shared = draws.pop("sampling")  # by the contract of both, PCG32(seed) itself
+    assert shared == draws["init"] == ng.PCG32(5).next_uint32()
+    assert len(set(draws.values())) == len(draws)
+
+
+def test_every_purpose_is_drawn_for_and_none_twice_under_one_name():
+    sources = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src" / "neuralgram").rglob("*.py")}
+    for purpose in STREAMS:
+        drawn = [str(path) for path, text in sources.items() if re.search(rf'generator\([^)]*"{purpose}"\)', text)]
+        several = {"init"}  # a network of a job, and one of the explorer
+        assert len(drawn) == 1 or purpose in several, (purpose, drawn)
 
 
 def test_negative_count_is_refused():

@@ -6,27 +6,37 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import ModelDirError
 
+# NumPy's and safetensors' names of what an array holds, in the order the library writes them in
+_DTYPES = {
+    "u8": "U64", "i8": "I64", "f8": "F64", "f4": "F32", "u4": "U32", "i4": "I32",
+    "f2": "F16", "u2": "U16", "i2": "I16", "i1": "I8", "u1": "U8", "b1": "BOOL",
+}  # fmt: skip
 _STAGED, _COMPLETE = ".staged-", ".complete"
 
 
-def write_atomic(path: Path, data: bytes) -> None:
+Content = bytes | Callable[[BinaryIO], None]  # a file's bytes, or what writes them one after another
+
+
+def write_atomic(path: Path, data: Content) -> None:
     """Put `data` at `path` so that a crash or a full disk leaves the old file, whole."""
     write_together(path.parent, {path.name: data})
 
 
-def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
+def write_together(folder: Path, files: Mapping[str, Content]) -> None:
     """Put several files into `folder`: none is renamed into place before all are safely on disk."""
     folder.mkdir(parents=True, exist_ok=True)
     staged: list[tuple[Path, Path]] = []
@@ -35,7 +45,10 @@ def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
             temporary = folder / f".{name}.{os.getpid()}.tmp"
             staged.append((temporary, folder / name))
             with temporary.open("wb") as file:
-                file.write(data)
+                if isinstance(data, bytes):
+                    file.write(data)
+                else:
+                    data(file)
                 file.flush()
                 os.fsync(file.fileno())
         for temporary, final in staged:
@@ -142,15 +155,37 @@ def read_json(data: bytes, path: Path) -> dict[str, Any]:
 
 
 def tensors_bytes(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> bytes:
-    """A safetensors file. The library writes metadata in no fixed order: the header is sorted here."""
-    from safetensors.numpy import save as encode
+    """A safetensors file."""
+    file = BytesIO()
+    write_tensors(file, arrays, metadata)
+    return file.getvalue()
 
-    data = encode({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata=dict(metadata))
-    size = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:size])
-    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
-    ordered = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode().ljust(size - 8)
-    return bytes(data[:8] + ordered + data[size:])
+
+def write_tensors(
+    file: BinaryIO,
+    arrays: Mapping[str, Any],
+    metadata: Mapping[str, str],
+    fetch: Callable[[Any], NDArray[Any]] = np.asarray,
+) -> None:
+    """Write a safetensors file, array by array, so that no second copy of them all is in memory.
+
+    The bytes are the library's, but for the order of metadata, which it leaves to chance and which is sorted here.
+    `fetch` makes an array of whatever has a `dtype` and a `shape`, a tensor of an accelerator for one.
+    """
+    kinds = {name: np.dtype(str(array.dtype).removeprefix("torch.")) for name, array in arrays.items()}
+    order = sorted(arrays, key=lambda name: (list(_DTYPES).index(kinds[name].str[1:]), name))
+    header: dict[str, Any] = {"__metadata__": dict(sorted(metadata.items()))}
+    end = 0
+    for name in order:
+        shape, start = list(arrays[name].shape), end
+        end += math.prod(shape) * kinds[name].itemsize
+        header[name] = {"dtype": _DTYPES[kinds[name].str[1:]], "shape": shape, "data_offsets": [start, end]}
+    told = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    told += b" " * (-len(told) % 8)
+    file.write(len(told).to_bytes(8, "little") + told)
+    for name in order:
+        array = np.ascontiguousarray(fetch(arrays[name]), kinds[name].newbyteorder("<"))
+        file.write(array.reshape(-1).view(np.uint8).data)
 
 
 def read_tensors(data: bytes, path: Path) -> dict[str, NDArray[Any]]:

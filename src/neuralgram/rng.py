@@ -16,8 +16,12 @@ _MULTIPLIER = 6364136223846793005
 _MASK = (1 << 64) - 1
 _BLOCK = 1 << 14  # draws per vectorised block: three such uint64 arrays stay in the L2 cache
 
-# One stream number a purpose, so that no two purposes of one seed share a sequence.
-STREAMS = {"init": 54, "shuffle": 101, "dropout": 102, "sampling": 54, "split": 104, "noise": 105}
+# One stream number a purpose, so that no two purposes of one seed share a sequence. Two do: the weights of a new
+# network and the tokens of a generated text are both drawn from `PCG32(seed)` itself, by the contract that every
+# implementation of it is checked against, so text of seed s reads the numbers that weights of seed s were made of.
+# Training has changed those beyond recognition; give another seed where it has not. Dropout masks, noise words and
+# hidden tokens of windows are no streams: they are functions of (seed, step), in `training/batches.py`.
+STREAMS = {"init": 54, "sampling": 54, "shuffle": 77, "split": 104, "tales": 106, "units": 107}
 
 
 class PCG32:
@@ -69,7 +73,7 @@ class PCG32:
 
 
 def generator(seed: int, purpose: str) -> PCG32:
-    """The generator of one purpose (`init`, `shuffle`, `dropout`, `sampling`, `split`, `noise`) of a seed."""
+    """The generator of one purpose, a name in `STREAMS`, of a seed."""
     return PCG32(seed, STREAMS[purpose])
 
 

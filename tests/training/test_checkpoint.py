@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save
 
 from neuralgram.errors import InputError, ModelDirError
 from neuralgram.text.windows import Corpus
@@ -19,6 +23,37 @@ from neuralgram.training.checkpoint import NAME, PREVIOUS, Checkpoint, check_ide
 
 def make(step: int) -> Checkpoint:
     return Checkpoint(step, {"model.emb.weight": torch.full((3, 2), float(step))}, {"lr": 0.1}, {}, {"threads": 1}, {})
+
+
+def test_a_file_is_that_of_the_library(tmp_path: Path) -> None:
+    tensors = {
+        "model.b": torch.arange(6, dtype=torch.float32).reshape(2, 3).T,  # not contiguous
+        "model.ä": torch.rand(3, dtype=torch.float64),
+        "optimizer.a.step": torch.tensor(7.0),
+        "model.tables": torch.arange(5),
+        "model.none": torch.empty(0, 4),
+        "z": torch.tensor([True, False]),
+    }
+    story = {"step": 1, "config": {}, "identity": {}, "machine": {}, "progress": {}, "format": checkpoint.FORMAT}
+    Checkpoint(1, tensors, {}, {}, {}, {}).write(tmp_path)
+    expected = save({n: t.contiguous() for n, t in tensors.items()}, metadata={"neuralgram": json.dumps(story)})
+    assert (tmp_path / NAME).read_bytes() == expected
+
+
+def test_a_checkpoint_of_200_megabytes_is_written_without_a_copy_of_it(tmp_path: Path) -> None:
+    code = """
+import resource, sys, torch
+from pathlib import Path
+from neuralgram.training.checkpoint import Checkpoint
+tensors = {f"model.{i}": torch.ones(2**20) for i in range(50)}  # 4 MiB each
+used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+before = used()
+Checkpoint(1, tensors, {}, {}, {}, {}).write(Path(sys.argv[1]))
+print(used() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert (tmp_path / NAME).stat().st_size > 200 << 20
+    assert int(done.stdout) < 0.3 * (200 << 20)  # beyond the tensors themselves
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ class Task:
 
     def _sampled(self, size: int, seed: int) -> Floats:
         """The values of `size` units drawn evenly from all: those with the smallest random numbers, a reservoir."""
-        opened, rng = self.judge.open(), generator(seed, "split")
+        opened, rng = self.judge.open(), generator(seed, "units")
         kept: list[tuple[float, int, str]] = []
         met = 0
         for number, source in enumerate(self.inputs):

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from neuralgram.errors import InputError
-from neuralgram.rng import PCG32
+from neuralgram.rng import generator
 from neuralgram.text.shuffle import Permutation
 
 HUNTERS = {"cat": ("fish", "meat"), "dog": ("meat", "fish"), "fox": ("meat", "fish")}
@@ -120,7 +120,7 @@ def tales(words: int, seed: int = 0) -> Iterator[str]:
     """
     if words < 1:
         raise InputError(f"{words} words of tales: expected at least 1")
-    random = PCG32(seed, stream=106)
+    random = generator(seed, "tales")
     sizes = np.array([len(column) for column in _TABLE], np.uint64)
     while words > 0:
         draws = random.uint32s(_BLOCK * len(sizes)).reshape(_BLOCK, len(sizes))

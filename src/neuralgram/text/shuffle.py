@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.rng import PCG32
+from neuralgram.rng import generator
 
 _ROUNDS = 6
 
@@ -23,7 +23,7 @@ class Permutation:
         self.n = n
         self._half = np.uint64(max(1, (max(n - 1, 1).bit_length() + 1) // 2))
         self._mask = np.uint64((1 << int(self._half)) - 1)
-        rng = PCG32(key, stream=77)
+        rng = generator(key, "shuffle")
         self._keys = [np.uint64(rng.next_uint32() | rng.next_uint32() << 32) for _ in range(_ROUNDS)]
 
     def take(self, start: int, stop: int) -> NDArray[np.int64]:

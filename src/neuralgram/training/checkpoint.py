@@ -1,7 +1,8 @@
 """Checkpoints: everything a run needs to go on as if it had never stopped, in one safetensors file.
 
 Tensors are those of `Trainer.state`, and `best.NAME`; all else is JSON in the file's metadata. The file is written
-beside its place, flushed and renamed, and the one before it is kept, so at every moment a whole one is on disk.
+beside its place, tensor by tensor, flushed and renamed, and the one before it is kept, so at every moment a whole one
+is on disk.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
 from neuralgram import __version__
 from neuralgram.errors import InputError, ModelDirError
-from neuralgram.files import sync_folder, write_atomic
+from neuralgram.files import sync_folder, write_atomic, write_tensors
 from neuralgram.text.windows import Corpus, smallest_dtype
 
 FORMAT = 1
@@ -51,14 +52,16 @@ class Checkpoint:
         """Put the checkpoint into `folder`; an `OSError` (a full disk) leaves the old one as it was."""
         story = {"step": self.step, "config": self.config, "identity": self.identity}
         story |= {"machine": self.machine, "progress": self.progress, "format": FORMAT}
-        tensors = {name: value.detach().cpu().contiguous() for name, value in self.tensors.items()}
-        data = save(tensors, metadata={"neuralgram": json.dumps(story)})
+
+        def write(file: BinaryIO) -> None:
+            write_tensors(file, self.tensors, {"neuralgram": json.dumps(story)}, _fetch)
+
         path = folder / NAME
         if not _is_whole(path):
-            write_atomic(path, data)
+            write_atomic(path, write)
             return path
         fresh = folder / f"{NAME}.new"
-        write_atomic(fresh, data)
+        write_atomic(fresh, write)
         path.replace(folder / PREVIOUS)  # killed here: `read` finds the previous one, whole
         fresh.replace(path)
         sync_folder(folder)
@@ -129,6 +132,11 @@ def machine(threads: int, precision: str, **more: Any) -> dict[str, Any]:
         "neuralgram": __version__,
         **more,
     }
+
+
+def _fetch(tensor: Tensor) -> NDArray[Any]:
+    array: NDArray[Any] = tensor.detach().cpu().numpy()
+    return array
 
 
 def _is_whole(path: Path) -> bool:
