@@ -27,13 +27,14 @@ def of(*owners: type) -> set[str]:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("train_nplm", of(NPLMConfig, TrainConfig, TextSettings) | set(options(TOKENIZERS)) - {"vocab"}),
-        ("train_ngram", of(NgramSettings, TextSettings) | set(options(TOKENIZERS)) | set(options(ESTIMATORS))),
-        ("mix", of(MixSettings) | {"field", "encoding", "errors"}),
+        ("train.train_nplm", of(NPLMConfig, TrainConfig, TextSettings) | set(options(TOKENIZERS)) - {"vocab"}),
+        ("train.train_ngram", of(NgramSettings, TextSettings) | set(options(TOKENIZERS)) | set(options(ESTIMATORS))),
+        ("runs.mix", of(MixSettings) | {"field", "encoding", "errors"}),
     ],
 )
 def test_a_command_has_the_options_of_its_settings_and_no_others(command: str, expected: set[str]) -> None:
-    made: click.Command = import_module(f"neuralgram.cli.{command}").command
+    module, name = command.split(".")
+    made: click.Command = getattr(import_module(f"neuralgram.cli.{module}"), name)
     assert {parameter.name for parameter in made.params} - JOB == expected - {"vocab"}
 
 

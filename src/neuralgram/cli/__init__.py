@@ -14,7 +14,7 @@ COMMANDS = {
     "train": ("train:command", "Train a model on text: `train nplm`, `train ngram`."),
     "eval": ("eval:command", "Perplexity of a text under one or several models, side by side."),
     "mix": (
-        "mix:command",
+        "runs:mix",
         "A weighted mean of models: given weights, learned ones, or one set for each bin.",
     ),
     "score": ("units:score", "Every unit of text with its perplexity."),
@@ -24,14 +24,14 @@ COMMANDS = {
     "predict": ("prompts:predict", "The likeliest next tokens after a context."),
     "generate": ("prompts:generate", "Continue a prompt; streams."),
     "info": ("info:command", "What a model directory holds and where it came from."),
-    "trace": ("trace:command", "Every number of one prediction and one update, each with its equation."),
+    "trace": ("learning:trace", "Every number of one prediction and one update, each with its equation."),
     "neighbors": ("prompts:neighbors", "The words whose vectors are nearest to a word's."),
-    "lesson": ("lesson:command", "Worked examples, step by step, with numbers you can change."),
-    "check": ("check:command", "Hold your own module against the model's contract; grade your tests."),
-    "reproduce": ("reproduce:command", "Rerun an experiment, the paper's Table 1 among them, and write its report."),
+    "lesson": ("learning:lesson", "Worked examples, step by step, with numbers you can change."),
+    "check": ("learning:check", "Hold your own module against the model's contract; grade your tests."),
+    "reproduce": ("runs:reproduce", "Rerun an experiment, the paper's Table 1 among them, and write its report."),
     "explore": ("explore:command", "A local page on which every number of a model can be touched."),
     "export": ("export:command", "Write a model as one offline HTML page."),
-    "demo": ("demo:command", "Train a network and an n-gram on an embedded story and compare them."),
+    "demo": ("runs:demo", "Train a network and an n-gram on an embedded story and compare them."),
 }
 
 
