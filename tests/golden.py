@@ -198,7 +198,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "plain": {"direct": False},
     "tied": {"direct": False, "tie": True},
     "tied-direct": {"d_emb": H, "tie": True},
-    "no-hidden": {"d_hidden": 0},
+    "no-hidden": {"d_hidden": []},
     "two-layers": {"d_hidden": [6, 5]},
 }
 for head, options in HEAD_OPTIONS.items():

@@ -57,7 +57,7 @@ def test_equal_models_make_equal_files(net, tmp_path):
     [
         {},
         {"direct": False},
-        {"d_hidden": 0},
+        {"d_hidden": []},
         {"d_hidden": [6, 5], "activation": "relu", "dropout": 0.5},
         {"tie": True, "direct": False},
     ],

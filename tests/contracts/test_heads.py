@@ -24,7 +24,7 @@ UNTIED = ("tree",)
 SHAPES = {
     "plain": {"d_hidden": 5, "direct": False},
     "direct": {"d_hidden": 5, "direct": True},
-    "paper without hidden layer": {"d_hidden": 0, "direct": True},
+    "paper without hidden layer": {"d_hidden": [], "direct": True},
     "tied": {"d_hidden": 5, "direct": False, "tie": True},
     "tied, direct": {"d_hidden": 3, "direct": True, "tie": True},
 }

@@ -12,7 +12,7 @@ from neuralgram import NPLM, PCG32
 
 @pytest.mark.parametrize("V", [16, 26, 3000])
 @pytest.mark.parametrize(
-    "options", [{}, {"d_hidden": 0}, {"tie": True}, {"tie": True, "d_emb": 60}, {"d_hidden": [60, 60]}]
+    "options", [{}, {"d_hidden": []}, {"tie": True}, {"tie": True, "d_emb": 60}, {"d_hidden": [60, 60]}]
 )
 def test_first_loss_is_log_V(V, options):
     ids = np.random.default_rng(0).integers(0, V, 2000)

@@ -13,7 +13,7 @@ from tests.neural.examples import LETTERS, differences, letters, noisy, sentence
 VARIANTS = {
     "direct": {},
     "plain": {"direct": False},
-    "no hidden layer": {"d_hidden": 0},
+    "no hidden layer": {"d_hidden": []},
     "three hidden layers": {"d_hidden": [4, 3, 5]},
     "relu": {"activation": "relu"},
     "sigmoid": {"activation": "sigmoid"},
@@ -103,7 +103,7 @@ def test_state_dict_names_and_shapes_in_order():
     ]
     assert all(p.dtype == torch.float32 for p in NPLM(7, 3, 2, 4).parameters())
     assert "direct.weight" not in NPLM(7, 3, 2, 4, False).state_dict()
-    assert list(NPLM(7, 3, 2, 0).state_dict()) == ["emb.weight", "out.bias", "direct.weight"]
+    assert list(NPLM(7, 3, 2, []).state_dict()) == ["emb.weight", "out.bias", "direct.weight"]
     assert list(NPLM(7, 3, 2, [4, 5], False).state_dict())[1:5] == [
         "hidden.weight",
         "hidden.bias",
@@ -155,7 +155,7 @@ def test_contract_config_holds_the_sizes():
         "tl_direct": False,
     }
     assert NPLM(7, 3, 2, [4]).contract_config()["hidden_size"] == 4
-    assert NPLM(7, 3, 2, 0).contract_config()["hidden_size"] == 0
+    assert NPLM(7, 3, 2, []).contract_config()["hidden_size"] == 0
 
 
 # ---- gradients ----
@@ -266,9 +266,11 @@ def test_a_copy_trains_apart_from_its_original():
         ((3, 2, -1, 1), "d_emb -1"),
         ((3, 2, 1, -1), "d_hidden -1: expected a whole number of at least 1"),
         ((3, 2, 1, [2, 0]), "d_hidden 0"),
+        ((3, 2, 1, 0), r"d_hidden 0: expected a whole number of at least 1 \(\[\] for none"),
+        ((3, 2, 1, np.int64(0)), "expected a whole number of at least 1"),
         ((3, 2, 1.5, 1), "d_emb 1.5"),
         ((3, 2, 1, True), "d_hidden True"),
-        ((3, 2, 1, 0, False), "without the direct path"),
+        ((3, 2, 1, [], False), "without the direct path"),
     ],
 )
 def test_sizes_are_checked(arguments, said):
@@ -284,7 +286,7 @@ def test_sizes_are_checked(arguments, said):
         ({"dropout_input": float("nan")}, "dropout_input nan"),
         ({"head": "magic"}, "head 'magic': expected one of softmax"),
         ({"head_options": {"k": 3}}, "head option"),
-        ({"d_hidden": 0, "tie": True}, "tied output vectors without a hidden layer"),
+        ({"d_hidden": [], "tie": True}, "tied output vectors without a hidden layer"),
     ],
 )
 def test_options_are_checked(options, said):

@@ -15,7 +15,7 @@ SHAPES = {
     "plain": {"d_hidden": 6, "direct": False},
     "direct": {"d_hidden": 6, "direct": True},
     "deep": {"d_hidden": [6, 5], "direct": True, "activation": "relu"},
-    "no hidden layer": {"d_hidden": 0, "direct": True},
+    "no hidden layer": {"d_hidden": [], "direct": True},
     "tied": {"d_hidden": 6, "direct": False, "tie": True, "activation": "sigmoid"},
     "tied, direct": {"d_hidden": 4, "direct": True, "tie": True, "activation": "relu"},
     "identity": {"d_hidden": 6, "direct": False, "activation": "identity"},
@@ -115,3 +115,31 @@ def test_wrong_questions_are_refused():
             scorer.one(context, target)
     with pytest.raises(InputError, match="k = 0"):
         scorer.top([1, 2, 3], 0)
+
+
+def test_a_network_answers_with_the_fast_way():
+    net = network("direct")
+    contexts, targets = batch()
+    found, expected = net.top(contexts, 4), top_k(net, contexts, 4)
+    np.testing.assert_array_equal(found.ids, expected.ids)
+    np.testing.assert_array_equal(found.log_probs, expected.log_probs)
+    scores = -net(contexts).detach().numpy()[np.arange(50), targets]
+    np.testing.assert_allclose(net.unnormalized(contexts, targets), scores, atol=2e-6)
+    np.testing.assert_allclose(net.unnormalized(contexts[:3], targets[:3]), scores[:3], atol=2e-6)  # without the table
+
+
+@pytest.mark.parametrize("head", ["softmax", "sampled", "tree"])
+def test_a_network_that_did_not_learn_to_be_normalised_says_so(head):
+    with pytest.raises(InputError, match="score it normalised"):
+        NPLM(V, C, 4, 6, head=head).unnormalized([[0, 1, 2]], [3])
+
+
+def test_equal_tokens_come_in_the_order_of_their_ids():
+    net = network("direct", "softmax")
+    with torch.no_grad():
+        for p in net.parameters():
+            p.zero_()
+        net.out.bias[[30, 4, 17]] = torch.tensor([1.0, 1.0, 2.0])
+    for best in (net.top([[0, 1, 2]], 6), Scorer(net).top([0, 1, 2], 6)):
+        assert best.ids.tolist() == [[17, 4, 30, 0, 1, 2]]
+    assert net.top([[0, 1, 2]], 2).ids.tolist() == [[17, 4]]

@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"tie": True, "d_hidden": 12},
     ),
     "bpe": ("line", {"vocab_size": 300}, {"d_hidden": [9, 8], "activation": "relu"}),
-    "bytes": ("document", {}, {"d_hidden": 0}),
+    "bytes": ("document", {}, {"d_hidden": []}),
 }
 
 

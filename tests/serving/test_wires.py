@@ -22,7 +22,7 @@ from neuralgram.textmodel import TextModel
 SHAPES: dict[str, dict[str, Any]] = {
     "direct": {"direct": True},
     "no direct path": {"direct": False},
-    "direct alone": {"d_hidden": 0, "direct": True},
+    "direct alone": {"d_hidden": [], "direct": True},
     "two hidden layers": {"d_hidden": [5, 4], "activation": "relu", "direct": True},
     "tied": {"tie": True, "direct": False},
     "tied, as wide as C": {"tie": True, "d_hidden": 3, "direct": True},

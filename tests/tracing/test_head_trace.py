@@ -19,15 +19,15 @@ V, C, M = 11, 3, 4
 COUNTS = [5, 40, 2, 2, 90, 1, 17, 3, 8, 0, 4]
 MODELS = {
     "adaptive": {"head": "adaptive", "d_hidden": 5},
-    "adaptive, no hidden layer": {"head": "adaptive", "d_hidden": 0},
+    "adaptive, no hidden layer": {"head": "adaptive", "d_hidden": []},
     "adaptive, tied": {"head": "adaptive", "d_hidden": M, "tie": True, "direct": False},
     "adaptive, projected": {"head": "adaptive", "d_hidden": [6, 5], "tie": True},
     "adaptive, one softmax": {"head": "adaptive", "d_hidden": 5, "head_options": {"cutoffs": []}},
     "tree": {"head": "tree", "d_hidden": 5},
     "tree, no direct path": {"head": "tree", "d_hidden": [6, 5], "direct": False},
-    "tree, no hidden layer": {"head": "tree", "d_hidden": 0},
+    "tree, no hidden layer": {"head": "tree", "d_hidden": []},
     "mos": {"head": "mos", "d_hidden": 5, "head_options": {"components": 3}},
-    "mos, no hidden layer": {"head": "mos", "d_hidden": 0},
+    "mos, no hidden layer": {"head": "mos", "d_hidden": []},
     "mos, tied": {"head": "mos", "d_hidden": [6, 5], "tie": True, "direct": False},
     "sampled": {"head": "sampled", "d_hidden": 5},
     "nce": {"head": "nce", "d_hidden": 5, "tie": True, "direct": False},

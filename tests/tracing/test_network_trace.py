@@ -25,7 +25,7 @@ MODELS = {
     "tied": {"d_hidden": M, "tie": True, "direct": False},
     "tied direct": {"d_hidden": M, "tie": True},
     "projected": {"d_hidden": [6, 5], "tie": True},
-    "no hidden": {"d_hidden": 0},
+    "no hidden": {"d_hidden": []},
 }
 CONTEXT, TARGET = [2, 7, 2], 9  # a repeated word
 

@@ -62,7 +62,7 @@ def test_neighbors_refuse_what_cannot_be() -> None:
         {"direct": False},
         {"d_hidden": [4, 6]},
         {"tie": True, "d_hidden": 6},
-        {"d_hidden": 0},
+        {"d_hidden": []},
         {"activation": "relu"},
     ],
 )
@@ -102,7 +102,7 @@ def test_saturated_and_dead_units() -> None:
     [
         ({"direct": False}, 5 + 2),
         ({"direct": True}, 5 + 2 * 3 + 2),
-        ({"d_hidden": 0}, 2 * 3 + 2),
+        ({"d_hidden": []}, 2 * 3 + 2),
         ({"d_hidden": [7, 4], "direct": False}, 4 + 2),
     ],
 )

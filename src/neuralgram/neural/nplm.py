@@ -24,8 +24,8 @@ from torch.compiler import is_compiling
 from neuralgram.errors import InputError
 from neuralgram.explanation import Panel
 from neuralgram.families import HEADS, member
-from neuralgram.lm import LanguageModel, Size, State
-from neuralgram.neural import panels
+from neuralgram.lm import LanguageModel, Size, State, TopK
+from neuralgram.neural import panels, scoring
 from neuralgram.neural.config import NPLMConfig
 from neuralgram.neural.examined import Examined
 from neuralgram.neural.heads.base import Head, HeadInputs
@@ -56,7 +56,7 @@ class Matrix(nn.Module):
 
 
 class NPLM(nn.Module, LanguageModel):
-    """`NPLM(vocab, context, d_emb, d_hidden, direct=True, rng=None)`: V, c, m, h, and whether W is there.
+    """`NPLM(vocab, context, d_emb, d_hidden, direct=True, rng=None)`: V, c, m, h ([] for none), whether W is there.
 
     Keywords: `activation`, `dropout`, `dropout_input`, `tie`, `head`, `head_options`; see `NPLMConfig`. `head_counts`
     [V] says how often each token occurs, for heads that go by it (default: as Zipf's law has it, by id); the tables
@@ -94,12 +94,23 @@ class NPLM(nn.Module, LanguageModel):
         head_counts: ArrayLike | None = None,
     ) -> None:
         super().__init__()
+        if hasattr(d_hidden, "__index__") and d_hidden == 0:
+            raise InputError(
+                f"d_hidden {d_hidden!r}: expected a whole number of at least 1 ([] for none, a list for several layers)"
+            )
         self.settings = NPLMConfig(
             vocab, context, d_emb, d_hidden, direct, activation, dropout, dropout_input, tie, head, head_options or {}
         )
         self.vocab_size, self.context = self.settings.vocab, self.settings.context
+        self.activation = ACTIVATIONS[activation]
         self._build(PCG32(0) if rng is None else rng, head_counts)
         self.register_load_state_dict_pre_hook(_nested_lists_to_tensors)  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def of(cls, choices: Mapping[str, Any], *, rng: PCG32 | None = None, head_counts: ArrayLike | None = None) -> Self:
+        """The network of these choices as they are stored and as commands have them: there `d_hidden` 0 is none."""
+        hidden = [] if choices["d_hidden"] == 0 else choices["d_hidden"]
+        return cls(**{**choices, "d_hidden": hidden}, rng=rng, head_counts=head_counts)
 
     def _build(self, rng: PCG32, counts: ArrayLike | None) -> None:
         """Registers and draws the layers in state-dict order."""
@@ -153,9 +164,9 @@ class NPLM(nn.Module, LanguageModel):
             pre_BH = first_layer_by_table(ids_Bc, self.emb.weight, first.weight, first.bias)
         else:
             pre_BH = F.linear(x_BX, first.weight, first.bias)  # d + H x
-        a_BH = _drop(ACTIVATIONS[s.activation](pre_BH), s.dropout, rng)  # a = tanh(d + H x)
+        a_BH = _drop(self.activation(pre_BH), s.dropout, rng)  # a = tanh(d + H x)
         for layer in later:
-            a_BH = _drop(ACTIVATIONS[s.activation](F.linear(a_BH, layer.weight, layer.bias)), s.dropout, rng)
+            a_BH = _drop(self.activation(F.linear(a_BH, layer.weight, layer.bias)), s.dropout, rng)
         if hasattr(self, "project"):
             a_BH = F.linear(a_BH, self.project.weight)
         return torch.cat([a_BH, x_BX], 1) if s.direct else a_BH  # [U W] [a; x] = U a + W x
@@ -193,6 +204,16 @@ class NPLM(nn.Module, LanguageModel):
         """log Σ e^y − y_target in float64, [B]; the logits stand in blocks, never all at once."""
         ids_Bc = self._ids(contexts)
         return _numpy(self.out.nll(self._features(ids_Bc), self._targets(targets, ids_Bc)))
+
+    def top(self, contexts: Contexts, k: int) -> TopK:
+        """The `k` likeliest next tokens of each window, from single precision: log P is good to 10⁻⁶."""
+        return scoring.top_k(self, contexts, k)
+
+    def unnormalized(self, contexts: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
+        """−y_target in nats, float64 [B], where the head learned to be normalised: off from −log P by log Z, near 0."""
+        if not self.out.self_normalised:
+            return super().unnormalized(contexts, targets)
+        return scoring.Scorer(self, windows=len(as_ids(contexts))).nll(contexts, targets)
 
     def _ids(self, contexts: Contexts) -> Tensor:
         """`contexts` as int64 [B, c] on the model's device, checked."""
@@ -277,7 +298,7 @@ class NPLM(nn.Module, LanguageModel):
     @classmethod
     def from_state(cls, config: Mapping[str, Any], state: State, parts: Sequence[LanguageModel] = ()) -> Self:
         """The model that gave `config()` and `state()`."""
-        model = cls(**config)
+        model = cls.of(config)
         model.load_state_dict(state)
         return model
 

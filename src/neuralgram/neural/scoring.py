@@ -8,7 +8,7 @@ How far log Z is from 0 is measured by `log_normaliser`; report it with every fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -18,10 +18,13 @@ from torch import Tensor
 
 from neuralgram.errors import InputError
 from neuralgram.families import HEADS, members
+from neuralgram.lm import TopK
 from neuralgram.neural import reference
 from neuralgram.neural.heads.softmax import ScoreHead
-from neuralgram.neural.nplm import ACTIVATIONS, NPLM, Contexts
 from neuralgram.text.windows import Windows, as_ids
+
+if TYPE_CHECKING:
+    from neuralgram.neural.nplm import NPLM, Contexts
 
 _TABLE_BYTES = 512 << 20  # of first-layer products, c·V·h numbers
 _ROWS = 4096  # windows scored at once: enough to make the cost of calls vanish
@@ -35,21 +38,15 @@ class LogNormaliser(NamedTuple):
     tokens: int
 
 
-class TopK(NamedTuple):
-    """The k likeliest next tokens of each window, likeliest first: `ids` [B, k], `log_probs` [B, k] in nats."""
-
-    ids: NDArray[np.int64]
-    log_probs: NDArray[np.float64]
-
-
 class Scorer:
     """Scores and single queries of `model` at the price of a look-up; it reads the weights when made and keeps them.
 
-    H x = Σ_j H_j C[w_j] comes from a table of all products, c·V·h numbers, where those fit into 512 MB.
+    H x = Σ_j H_j C[w_j] comes from a table of all products, c·V·h numbers, where those fit into 512 MB and so many
+    `windows` are to be scored (None: nobody knows) that it pays.
     Raises `InputError` for a head in which no token has a score of its own.
     """
 
-    def __init__(self, model: NPLM) -> None:
+    def __init__(self, model: NPLM, windows: int | None = None) -> None:
         s, head = model.settings, model.out
         if not head.linear:
             *most, last = [name for name, one in members(HEADS, "head").items() if one.linear]
@@ -57,7 +54,7 @@ class Scorer:
                 f"the {s.head} head gives no token a score of its own: expected {', '.join(most)} or {last}"
             )
         self.model, self.head = model, cast(ScoreHead, head)
-        self.products = _products(model)
+        self.products = _products(model) if windows is None or windows > s.vocab else None
         self._offsets = torch.arange(s.context, device=model.emb.weight.device) * s.vocab
         fast = self.products is not None and len(s.widths) == 1 and self.products.device.type == "cpu"
         self._one = _OneWindow(model, self.head, self.products.numpy()) if fast and self.products is not None else None
@@ -91,7 +88,7 @@ class Scorer:
         if self.products is None:
             return self.model.features(ids_Bc)
         model, s = self.model, self.model.settings
-        activation = _tanh if s.activation == "tanh" else ACTIVATIONS[s.activation]
+        activation = _tanh if s.activation == "tanh" else model.activation
         a_BH = activation(F.embedding_bag(ids_Bc + self._offsets, self.products, mode="sum"))
         for i in range(1, len(s.widths)):
             layer: Any = model.get_submodule(f"hidden{i + 1}")
@@ -188,7 +185,18 @@ def _best(y_BV: Tensor, k: int) -> TopK:
     """From logits, which it overwrites. Single precision stays within a term: the sum is float64, good to 10⁻⁷."""
     if k < 1:
         raise InputError(f"k = {k}: expected at least 1 token")
-    values_Bk, ids_Bk = y_BV.topk(min(k, y_BV.shape[1]), 1)
+    values_Bk, ids_Bk = _highest(y_BV, min(k, y_BV.shape[1]))
     top_B1 = values_Bk[:, :1]
     log_z_B1 = y_BV.sub_(top_B1).exp_().sum(1, keepdim=True, dtype=torch.float64).log_().add_(top_B1)
     return TopK(ids_Bk.cpu().numpy(), (values_Bk.double() - log_z_B1).cpu().numpy())
+
+
+def _highest(y_BV: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k highest scores and their ids; equal ones in the order of the ids, which `topk` leaves open."""
+    values_Bk, ids_Bk = y_BV.topk(k, 1)
+    if bool((y_BV >= values_Bk[:, -1:]).sum(1).gt(k).any()):  # a tie with what is left out
+        values_BV, ids_BV = y_BV.sort(dim=1, descending=True, stable=True)
+        return values_BV[:, :k].clone(), ids_BV[:, :k]
+    ids_Bk = ids_Bk.sort(1).values
+    values_Bk, order_Bk = y_BV.gather(1, ids_Bk).sort(dim=1, descending=True, stable=True)
+    return values_Bk, ids_Bk.gather(1, order_Bk)

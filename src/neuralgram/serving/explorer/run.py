@@ -126,7 +126,7 @@ class Run:
             self.ready.vocab_size,
             s.context,
             s.d_emb,
-            s.d_hidden,
+            s.d_hidden or [],
             s.direct,
             generator(s.seed, "init"),
             activation=s.activation,

@@ -175,7 +175,8 @@ def train_model(
     device  `cpu`, `cuda`, or `auto`: the GPU where there is one
     """
     counts = token_frequencies(corpora.train)
-    model = NPLM(corpora.vocab_size, **sizes, rng=generator(config.seed, "init"), head_counts=counts)
+    choices = {"vocab": corpora.vocab_size, **sizes}
+    model = NPLM.of(choices, rng=generator(config.seed, "init"), head_counts=counts)
     if start is not None:
         _begin_with(model, start)
     result = fit(
