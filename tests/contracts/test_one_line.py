@@ -4,30 +4,25 @@ model directory find it by themselves. Shown on a copy of the package, edited as
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import neuralgram
+from tests.edited import copy_of_the_package, run_on
 
 LINES = {
-    "training/config.py": (
-        '    threads: int | None = setting(',
-        '    wind: float = setting(0.5, help="How hard it blows.", unit="knots", above=0)\n'
-        '    threads: int | None = setting(',
-    ),
-    "families.py": (
-        'OPTIMISERS = {\n',
-        'OPTIMISERS = {\n    "toy-steps": "neuralgram.training.toys:Sign",\n',
-    ),
-}  # fmt: skip
-MORE = {
-    'SCHEDULES = {\n': 'SCHEDULES = {\n    "toy-rate": "neuralgram.training.toys:halved",\n',
-    'AVERAGES = {\n': 'AVERAGES = {\n    "toy-mean": "neuralgram.training.toys:Last",\n',
-}  # fmt: skip
+    "training/config.py": {
+        "    threads: int | None = setting(": (
+            '    wind: float = setting(0.5, help="How hard it blows.", unit="knots", above=0)\n'
+            "    threads: int | None = setting("
+        ),
+    },
+    "families.py": {
+        "OPTIMISERS = {\n": 'OPTIMISERS = {\n    "toy-steps": "neuralgram.training.toys:Sign",\n',
+        "SCHEDULES = {\n": 'SCHEDULES = {\n    "toy-rate": "neuralgram.training.toys:halved",\n',
+        "AVERAGES = {\n": 'AVERAGES = {\n    "toy-mean": "neuralgram.training.toys:Last",\n',
+    },
+}
 TOYS = '''
 import torch
 from neuralgram.training.optimisers import Dense
@@ -77,19 +72,8 @@ print(json.dumps({"where": neuralgram.__file__, "commands": reference(), "settin
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     folder = tmp_path_factory.mktemp("edited")
-    package = folder / "neuralgram"
-    shutil.copytree(Path(neuralgram.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    edits = [(name, *edit) for name, edit in LINES.items()] + [("families.py", *edit) for edit in MORE.items()]
-    for name, old, new in edits:
-        text = (package / name).read_text(encoding="utf-8")
-        assert text.count(old) == 1, (name, old)
-        (package / name).write_text(text.replace(old, new), encoding="utf-8")
-    (package / "training" / "toys.py").write_text(TOYS, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(folder)], capture_output=True, text=True, check=False, cwd=folder
-    )
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
+    copy_of_the_package(folder, LINES, {"training/toys.py": TOYS})
+    told = json.loads(run_on(folder, "-c", SCRIPT, folder).splitlines()[-1])
     assert Path(told["where"]).is_relative_to(folder)
     return told
 
