@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuralgram.errors import InputError
 from neuralgram.glance import line, table
 from neuralgram.sampling import Chooser, Sampling
+from neuralgram.settings import whole
 from neuralgram.text.windows import Corpus, Windows, as_ids
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class LanguageModel(ABC):
 
     def top(self, contexts: ArrayLike, k: int) -> TopK:
         """The `k` likeliest next tokens after each of `contexts` [B, c], likeliest first; ties in id order."""
-        if k < 1:
+        if whole("k", k) < 1:
             raise InputError(f"k = {k}: expected at least 1")
         log_p_BV = self.log_probs(contexts)
         ids = np.argsort(-log_p_BV, axis=1, kind="stable")[:, :k]
@@ -184,7 +185,7 @@ class LanguageModel(ABC):
 
     def generate(self, prefix: ArrayLike, n: int, temperature: float = 1.0, seed: int = 0) -> list[int]:
         """The `n` new ids that continue `prefix` (at least c ids; only the last c are read)."""
-        if n < 0:
+        if whole("n", n) < 0:
             raise InputError(f"n = {n} tokens to generate: expected 0 or more")
         return list(islice(self.stream(prefix, Sampling(temperature), seed), n))
 

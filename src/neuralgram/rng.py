@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
+from neuralgram.settings import whole
 
 _MULTIPLIER = 6364136223846793005
 _MASK = (1 << 64) - 1
@@ -32,10 +33,10 @@ class PCG32:
     """
 
     def __init__(self, seed: int, stream: int = 54) -> None:
-        self._increment = ((int(stream) << 1) | 1) & _MASK
+        self._increment = ((whole("stream", stream) << 1) | 1) & _MASK
         self._state = 0
         self._advance()
-        self._state = (self._state + int(seed)) & _MASK
+        self._state = (self._state + whole("seed", seed)) & _MASK
         self._advance()
 
     def _advance(self) -> None:
@@ -70,6 +71,13 @@ class PCG32:
     def uniforms(self, count: int) -> NDArray[np.float64]:
         """The next `count` values of `uniform()`, float64 [count]."""
         return self.uint32s(count) / 4294967296.0
+
+
+def require(rng: object) -> PCG32:
+    """`rng` where it draws numbers as `PCG32` does, or an `InputError`."""
+    if isinstance(rng, type) or not all(callable(getattr(rng, method, None)) for method in ("next_uint32", "uniforms")):
+        raise InputError(f"rng {rng!r}: expected a generator of random numbers, such as PCG32(0)")
+    return rng  # type: ignore[return-value]  # or what does the same
 
 
 def generator(seed: int, purpose: str) -> PCG32:

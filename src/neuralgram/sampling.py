@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.rng import generator
+from neuralgram.settings import number, whole
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,11 @@ class Sampling:
     banned: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.temperature) and self.temperature >= 0):
+        if not (math.isfinite(number("temperature", self.temperature)) and self.temperature >= 0):
             raise InputError(f"temperature {self.temperature}: expected a number of 0 or more (0 is greedy)")
-        if self.top_k is not None and self.top_k < 1:
+        if self.top_k is not None and whole("top-k", self.top_k) < 1:
             raise InputError(f"top-k {self.top_k}: expected at least 1 (leave it out to keep every token)")
-        if not 0 < self.top_p <= 1:
+        if not 0 < number("top-p", self.top_p) <= 1:
             raise InputError(f"top-p {self.top_p}: expected above 0 and at most 1 (1 keeps every token)")
 
 

@@ -11,6 +11,7 @@ dict, each perhaps `| None`.
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -166,6 +167,20 @@ def shown(value: Any) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{key}={shown(item)}" for key, item in value.items()) or "none"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def whole(name: str, value: Any) -> int:
+    """`value` as an int, or an `InputError` that names it."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InputError(f"{name} {value!r}: expected a whole number")
+    return operator.index(value)
+
+
+def number(name: str, value: Any) -> float:
+    """`value` as a float, or an `InputError` that names it."""
+    if isinstance(value, bool | str) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+        raise InputError(f"{name} {value!r}: expected a number")
+    return float(value)
 
 
 def _checked(one: Described, kind: type, value: Any) -> Any:

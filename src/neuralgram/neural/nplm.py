@@ -33,7 +33,7 @@ from neuralgram.neural.initial import small, uniform
 from neuralgram.neural.kernels import has_bf16_units
 from neuralgram.neural.reference import Network
 from neuralgram.neural.rows import first_layer_by_table, table_pays, take
-from neuralgram.rng import PCG32
+from neuralgram.rng import PCG32, require
 from neuralgram.text.windows import as_ids
 
 Contexts: TypeAlias = "ArrayLike | Tensor"
@@ -103,7 +103,7 @@ class NPLM(nn.Module, LanguageModel):
         )
         self.vocab_size, self.context = self.settings.vocab, self.settings.context
         self.activation = ACTIVATIONS[activation]
-        self._build(PCG32(0) if rng is None else rng, head_counts)
+        self._build(PCG32(0) if rng is None else require(rng), head_counts)
         self.register_load_state_dict_pre_hook(_nested_lists_to_tensors)  # type: ignore[no-untyped-call]
 
     @classmethod

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError
+from neuralgram.settings import whole
 
 Ids = NDArray[np.integer[Any]]
 
@@ -73,7 +74,7 @@ class Windows:
     """A view of a corpus as (context, target) pairs; window i predicts token `i + start`."""
 
     def __init__(self, corpus: Corpus, context: int, first: int | None = None) -> None:
-        if context < 0:
+        if whole("context", context) < 0:
             raise InputError(f"context of {context} tokens: expected 0 or more")
         if first is not None and first < context:
             raise InputError(f"first scored token {first}: expected at least the context, {context}")
@@ -116,7 +117,7 @@ def windows(ids: ArrayLike, context: int) -> tuple[NDArray[np.int64], NDArray[np
     (array([[5, 6],
            [6, 7]]), array([7, 8]))
     """
-    if context < 1:
+    if whole("context", context) < 1:
         raise InputError(f"context of {context} tokens: expected at least 1")
     flat = as_ids(ids)
     if flat.ndim != 1:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from numpy.typing import ArrayLike
@@ -18,15 +18,13 @@ from torch import Tensor
 
 from neuralgram.errors import DivergedError, InputError
 from neuralgram.families import AVERAGES, OPTIMISERS, member
-from neuralgram.rng import PCG32
+from neuralgram.neural.nplm import NPLM
+from neuralgram.rng import PCG32, require
 from neuralgram.text.windows import Corpus, Windows, as_ids, check_ids
 from neuralgram.training.batches import Batches, step_seed
 from neuralgram.training.config import TrainConfig
 from neuralgram.training.optimisers import Optimiser, clip_gradients, gradient_values
 from neuralgram.training.schedules import Average, factor
-
-if TYPE_CHECKING:
-    from neuralgram.neural.nplm import NPLM
 
 _READ_EVERY = 32  # losses read from an accelerator at once: reading waits for it
 
@@ -163,10 +161,12 @@ def train_nplm(  # noqa: PLR0917 - the contract's signature
     Returns the mean loss in nats before each update. Raises `InputError` for sizes below 1, ids outside
     the vocabulary, and fewer windows than one batch; `DivergedError` when a loss is not a number.
     """
+    if not isinstance(model, NPLM):
+        raise InputError(f"model {model!r}: expected an NPLM")
     config = TrainConfig(
         steps=steps,
         batch_size=batch_size,
-        seed=rng.next_uint32(),
+        seed=require(rng).next_uint32(),
         optimizer="sgd",
         schedule="constant",
         lr=lr,
