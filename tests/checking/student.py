@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
@@ -24,7 +25,7 @@ class NPLM:
         for size in (vocab, context, d_emb, d_hidden):
             if size < 1:
                 raise ValueError(f"size {size}: expected at least 1")
-        self.vocab, self.context, self.d_emb, self.d_hidden, self.direct = vocab, context, d_emb, d_hidden, direct
+        self.vocab, self.context, self.d_emb, self.d_hidden = vocab, context, d_emb, d_hidden
         rng = rng or PCG32(0)
         X, h = context * d_emb, d_hidden
 
@@ -40,6 +41,13 @@ class NPLM:
         }
         if direct:
             self.p["direct.weight"] = draw(vocab, X, 0.1)
+
+    def __getattr__(self, layer):
+        """`model.hidden.weight`: a layer by its name."""
+        parts = {key.split(".")[1]: value for key, value in vars(self).get("p", {}).items() if key.startswith(layer)}
+        if not parts:
+            raise AttributeError(layer)
+        return SimpleNamespace(**parts)
 
     def state_dict(self):
         return {key: self.p[key].astype(np.float32) for key in KEYS if key in self.p}
@@ -57,7 +65,7 @@ class NPLM:
         x = p["emb.weight"][ids].reshape(len(ids), -1)
         a = np.tanh(p["hidden.bias"] + x @ p["hidden.weight"].T)
         y = p["out.bias"] + a @ p["out.weight"].T
-        if self.direct:
+        if "direct.weight" in self.p:
             y = y + x @ p["direct.weight"].T
         return ids, x, a, y
 
@@ -106,7 +114,7 @@ class NPLM:
         delta = (g @ self.p["out.weight"]) * (1 - a * a)
         gx = delta @ self.p["hidden.weight"]
         grads = {"hidden.weight": delta.T @ x, "hidden.bias": delta.sum(0), "out.weight": g.T @ a, "out.bias": g.sum(0)}
-        if self.direct:
+        if "direct.weight" in self.p:
             gx = gx + g @ self.p["direct.weight"]
             grads["direct.weight"] = g.T @ x
         table = np.zeros_like(self.p["emb.weight"])
@@ -152,7 +160,7 @@ def save_nplm(model, folder, tokenizer="bytes"):
         "tl_context": model.context,
         "tl_d_emb": model.d_emb,
         "hidden_size": model.d_hidden,
-        "tl_direct": model.direct,
+        "tl_direct": "direct.weight" in model.p,
     }
     (folder / "config.json").write_text(json.dumps(config))
     state = {key: np.ascontiguousarray(value) for key, value in model.state_dict().items()}

@@ -156,7 +156,7 @@ def test_check_names_the_pitfall(run: Run, tmp_path: Path) -> None:
     shutil.copy(student, module)
     code, out, _ = run("check", module)
     assert code == 0
-    assert "18 of 18 hold" in out
+    assert "20 of 20 hold" in out
     module.write_text(student.read_text(encoding="utf-8").replace("= table", "= 0 * table"), encoding="utf-8")
     code, out, _ = run("check", module)
     assert code == 1

@@ -21,15 +21,18 @@ from neuralgram.checking.verdict import ContractError, Verdict
 
 
 class Case(NamedTuple):
-    """One part of the contract. It is asked only where those it `needs` hold: their fault would be found again."""
+    """One part of the contract. It is asked only where those it `needs` hold: their fault would be found again.
+
+    run  raises a `ContractError` where the module differs; what it returns is told beside a case that held
+    """
 
     name: str
     says: str
-    run: Callable[[Student], None]
+    run: Callable[[Student], str | None]
     needs: tuple[str, ...] = ()
 
 
-def _case(run: Callable[[Student], None], *needs: str) -> Case:
+def _case(run: Callable[[Student], str | None], *needs: str) -> Case:
     return Case(run.__name__.replace("_", "-"), str(run.__doc__).strip(), run, needs)
 
 
@@ -37,6 +40,8 @@ CASES: tuple[Case, ...] = (
     _case(model.names),
     _case(model.windows, "names"),
     _case(model.state_dict, "names"),
+    _case(model.architecture, "state-dict"),
+    _case(model.loading, "state-dict"),
     _case(model.forward, "state-dict"),
     _case(model.initial, "state-dict"),
     _case(model.nll, "forward"),
@@ -58,12 +63,12 @@ CASES: tuple[Case, ...] = (
 def judge(case: Case, student: Student, file: Path) -> Verdict:
     """One case's verdict; whatever the module raises is an answer."""
     try:
-        case.run(student)
+        told = case.run(student) or ""
     except ContractError as error:
         return Verdict(case.name, case.says, "failed", str(error), error.difference, error.pitfall)
     except Exception as error:  # a student's code raises what it likes
         return Verdict(case.name, case.says, "error", describe(error, file))
-    return Verdict(case.name, case.says, "held")
+    return Verdict(case.name, case.says, "held", told)
 
 
 def describe(error: BaseException, file: Path) -> str:

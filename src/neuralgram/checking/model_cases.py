@@ -9,7 +9,7 @@ import numpy as np
 
 from neuralgram.checking import reference as ref
 from neuralgram.checking.reference import CONTEXT, IDS, SIZES
-from neuralgram.checking.student import NAMES, Student
+from neuralgram.checking.student import NAMES, Student, array, lists
 from neuralgram.checking.verdict import ContractError, Difference, expect, expect_params
 from neuralgram.rng import PCG32
 
@@ -41,6 +41,32 @@ def state_dict(student: Student) -> None:
         for name, shape in expected.items():
             if found[name] != shape:
                 raise ContractError(f"{name} has another shape", Difference(name, str(found[name]), str(shape)))
+
+
+def architecture(student: Student) -> None:
+    """The layers are attributes: emb, hidden, out and, with the direct path, direct, each with its weight and bias."""
+    for direct in (True, False):
+        model = student.model(SIZES, direct)
+        for name, values in student.params(model).items():
+            layer, part = name.split(".")
+            found = getattr(getattr(model, layer, None), part, None)
+            if found is None:
+                difference = Difference(f"model.{name} with direct={direct}", "not there", name)
+                raise ContractError("the layers have other names than the state dict", difference)
+            expect(f"model.{name}", array(found), values, tolerance=1e-6, message=f"model.{name} is not its parameter")
+
+
+def loading(student: Student) -> None:
+    """load_state_dict takes nested lists, by name."""
+    params = ref.random_params(SIZES, True)
+    model = student.model(SIZES)
+    try:
+        model.load_state_dict(lists(params))
+    except Exception as error:  # a student's code raises what it likes
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        difference = Difference("load_state_dict of nested lists", told, "the parameters")
+        raise ContractError("make a tensor of each value before it is loaded", difference) from None
+    expect_params(student.params(model), params, message="what was loaded is not what is there")
 
 
 def forward(student: Student) -> None:

@@ -52,6 +52,18 @@ def array(value: Any) -> NDArray[np.float64]:
     return np.array(value, np.float64)
 
 
+def lists(params: Params) -> dict[str, Any]:
+    """The parameters as nested lists."""
+    return {name: values.tolist() for name, values in params.items()}
+
+
+def _like(values: NDArray[np.float64], own: Any) -> Any:
+    """The numbers as a tensor of the make that `own` is of."""
+    if hasattr(own, "new_tensor"):
+        return own.new_tensor(values)
+    return np.array(values, getattr(own, "dtype", np.float64)) if isinstance(own, np.ndarray) else values
+
+
 class Student:
     """The module's functions, called as the contract says."""
 
@@ -68,8 +80,19 @@ class Student:
         V, m = params["emb.weight"].shape
         h = len(params["hidden.bias"])
         model = self.model((V, context, m, h), direct="direct.weight" in params)
-        model.load_state_dict({name: values.tolist() for name, values in params.items()})
+        self.load(model, params)
         return model
+
+    def load(self, model: Any, params: Params) -> None:
+        """Give the model these parameters: nested lists, as the contract has it, or else arrays of its own make.
+
+        That lists are not taken is one case of the contract; the others are asked all the same.
+        """
+        try:
+            model.load_state_dict(lists(params))
+        except Exception:  # a student's code raises what it likes
+            own: Mapping[str, Any] = model.state_dict()
+            model.load_state_dict({name: _like(values, own.get(name)) for name, values in params.items()})
 
     def params(self, model: Any) -> Params:
         """What the model holds now, copied."""

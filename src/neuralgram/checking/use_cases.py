@@ -84,11 +84,16 @@ def _stored(folder: Path, direct: bool, params: ref.Params) -> None:
         if config.get(key) != value:
             raise ContractError("config.json differs", Difference(key, str(config.get(key)), str(value)))
     with safe_open(str(folder / "model.safetensors"), framework="np") as file:
+        metadata = file.metadata() or {}
         stored = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118  # not a dict
     missing = [name for name in params if name not in stored]
     if missing:
         pitfall = "direct-not-saved" if missing == ["direct.weight"] else None
         raise ContractError(f"{', '.join(missing)} not in model.safetensors", None, pitfall)
+    for key, value in {"format": "tinyllm", "tl_arch": "nplm"}.items():
+        if metadata.get(key) != value:
+            difference = Difference(f"{key} in the metadata", str(metadata.get(key)), value)
+            raise ContractError("the metadata of model.safetensors differ", difference)
     for name, values in stored.items():
         if values.dtype != np.float32:
             raise ContractError(f"{name} is stored as {values.dtype}", Difference(name, str(values.dtype), "float32"))
@@ -101,12 +106,15 @@ def bad_input(student: Student) -> None:
     calls: list[tuple[str, Callable[[], Any]]] = [
         ("NPLM with V = 0", lambda: student.model((0, CONTEXT, M, H))),
         ("NPLM with c = 0", lambda: student.model((V, 0, M, H))),
+        ("NPLM with m = 0", lambda: student.model((V, CONTEXT, 0, H))),
+        ("NPLM with h = 0", lambda: student.model((V, CONTEXT, M, 0))),
         ("a window of another width", lambda: student.logits(model, [[1, 2]])),
         ("an id of V", lambda: student.logits(model, [[1, 2, V]])),
         ("an id of −1", lambda: student.logits(model, [[1, 2, -1]])),
         ("a prompt shorter than the window", lambda: list(model.generate([1], 2, temperature=0, seed=0))),
         ("fewer windows than one batch", lambda: student.train(model, IDS, 1, 99, 0.1)),
         ("an unknown tokenizer", lambda: _save_with(module, model)),
+        ("a directory with another tl_arch", lambda: _load_another(module, model)),
     ]
     for what, call in calls:
         try:
@@ -118,6 +126,15 @@ def bad_input(student: Student) -> None:
                 f"{what}: {type(error).__name__}", Difference(what, type(error).__name__, "ValueError")
             ) from None
         raise ContractError(f"{what} is accepted", Difference(what, "no error", "ValueError"))
+
+
+def _load_another(module: Any, model: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "model"
+        module.save_nplm(model, str(place))
+        config = json.loads((place / "config.json").read_text(encoding="utf-8"))
+        (place / "config.json").write_text(json.dumps({**config, "tl_arch": "gpt"}), encoding="utf-8")
+        module.load_nplm(str(place))
 
 
 def _save_with(module: Any, model: Any) -> None:

@@ -29,7 +29,7 @@ class ContractError(Exception):
 
 
 class Verdict(NamedTuple):
-    """One case: `outcome` is held, failed, error, skipped or timeout."""
+    """One case: `outcome` is held, failed, error, skipped or timeout; a case that held may have a `message` too."""
 
     case: str
     says: str
