@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram import Corpus
-from neuralgram.text.brown import brown_documents
 from neuralgram.text.corpora import Corpora, build_corpora
 from neuralgram.text.samples import tales
-from neuralgram.text.sources import Document
+from neuralgram.text.sources import Document, brown_documents
 
 Ids = NDArray[np.integer[Any]]
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Iterator
 
+from neuralgram.errors import TextError
+
 PIECE = 1 << 20  # characters
 
 Cut = Callable[[str], int]  # a text → where to cut it, as late as possible; 0 where there is no place
@@ -67,3 +69,16 @@ def unify_line_ends(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         yield decoder.decode(text)
     yield decoder.decode("", final=True)
+
+
+def utf8(text: str, errors: str = "strict") -> bytes:
+    """`text` as UTF-8; a `TextError` for a lone surrogate, which is no text.
+
+    `errors="surrogateescape"` makes raw bytes that came in as surrogate escapes those bytes again.
+    """
+    try:
+        return text.encode("utf-8", errors)
+    except UnicodeEncodeError as error:
+        raise TextError(
+            f"{text[error.start]!r} at character {error.start} is no text: expected Unicode characters (replace it)"
+        ) from None

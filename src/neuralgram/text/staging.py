@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import TextError
+from neuralgram.text.pieces import utf8
 from neuralgram.text.sources import Document
 from neuralgram.text.splits import PARTS, Split, assign_units
 from neuralgram.text.store import IdWriter, blocks
-from neuralgram.text.tokenizers.base import Numbering, Tokenizer, utf8
+from neuralgram.text.tokenizers.base import Numbering, Tokenizer
 from neuralgram.text.windows import Ids
 
 BOUNDARIES = ("stream", "line", "document")

@@ -289,19 +289,6 @@ def word_level_symbols(spec: Mapping[str, Any]) -> list[str] | None:
     return [table[i] for i in range(len(table))] if sorted(table) == list(range(len(table))) and table else None
 
 
-def utf8(text: str, errors: str = "strict") -> bytes:
-    """`text` as UTF-8; a `TextError` for a lone surrogate, which is no text.
-
-    `errors="surrogateescape"` makes raw bytes that came in as surrogate escapes those bytes again.
-    """
-    try:
-        return text.encode("utf-8", errors)
-    except UnicodeEncodeError as error:
-        raise TextError(
-            f"{text[error.start]!r} at character {error.start} is no text: expected Unicode characters (replace it)"
-        ) from None
-
-
 def tokenizer_json(model: dict[str, Any], **parts: Any) -> str:
     """A `tokenizer.json`: `model` and what is not None of normalizer, pre_tokenizer and decoder."""
     whole: dict[str, Any] = {

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
 from neuralgram.settings import check, setting
-from neuralgram.text.pieces import Cut, cut_pieces, last_cut
-from neuralgram.text.tokenizers.base import Tokenizer, library_tokenizer, utf8
+from neuralgram.text.pieces import Cut, cut_pieces, last_cut, utf8
+from neuralgram.text.tokenizers.base import Tokenizer, library_tokenizer
 from neuralgram.text.tokenizers.bytelevel import byte_letters, byte_level_json, byte_offsets, shown
 
 SAMPLE = 16_000_000  # characters that merges are learned on: beyond this the vocabulary hardly changes

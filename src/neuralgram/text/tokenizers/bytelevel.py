@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralgram.text.pieces import Cut, anywhere
-from neuralgram.text.tokenizers.base import Tokenizer, tokenizer_json, utf8
+from neuralgram.text.pieces import Cut, anywhere, utf8
+from neuralgram.text.tokenizers.base import Tokenizer, tokenizer_json
 
 NEWLINE = 10
 

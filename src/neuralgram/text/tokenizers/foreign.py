@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuralgram.errors import InputError, TextError
-from neuralgram.text.pieces import Cut, last_cut
-from neuralgram.text.tokenizers.base import Tokenizer, library_tokenizer, utf8
+from neuralgram.text.pieces import Cut, last_cut, utf8
+from neuralgram.text.tokenizers.base import Tokenizer, library_tokenizer
 from neuralgram.text.tokenizers.bytelevel import byte_letters, byte_offsets, shown
 from neuralgram.text.windows import as_ids
 

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.settings import setting
-from neuralgram.text.pieces import Cut, last_cut
-from neuralgram.text.tokenizers.base import UNKNOWN, UNSEEN, Tokenizer, tokenizer_json, utf8, word_level_symbols
-from neuralgram.text.tokenizers.vocabulary import Limits, choose_vocabulary
+from neuralgram.text.pieces import Cut, last_cut, utf8
+from neuralgram.text.tokenizers.base import UNKNOWN, UNSEEN, Tokenizer, tokenizer_json, word_level_symbols
+from neuralgram.text.tokenizers.chars import Limits, choose_vocabulary
 
 CHUNK = re.compile("[^\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 NOT_WHITE_SPACE = re.compile("[\x1c-\x1f]")  # str.split takes these for white space
