@@ -63,6 +63,10 @@ def test_no_module_imports_what_imports_it():
     assert {module for module in graph if module in reached(graph, module)} == set()
 
 
+def test_the_house_has_under_two_hundred_files():
+    assert len(MODULES) < 200
+
+
 def test_the_search_for_circles_finds_one():
     assert "a" in reached({"a": {"b"}, "b": {"c"}, "c": {"a"}}, "a")
     assert imported("neuralgram.lm") >= {"neuralgram.errors", "neuralgram.text.windows"}

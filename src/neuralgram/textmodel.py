@@ -73,7 +73,7 @@ class TextModel:
         modeldir.check_vocabulary(self.model.vocab_size, self.tokenizer, self.boundary)
 
     def __repr__(self) -> str:
-        kind = getattr(self.model, "smoothing", type(self.model).__name__)
+        kind = self.model.called
         told = [kind, f"V {self.model.vocab_size}", f"context {self.model.context}", self.tokenizer.name, self.boundary]
         return f"<TextModel: {', '.join(told + [str(self.path)] * (self.path is not None))}>"
 

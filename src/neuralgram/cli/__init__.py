@@ -30,7 +30,7 @@ COMMANDS = {
     "check": ("learning:check", "Hold your own module against the model's contract; grade your tests."),
     "reproduce": ("runs:reproduce", "Rerun an experiment, the paper's Table 1 among them, and write its report."),
     "explore": ("explore:command", "A local page on which every number of a model can be touched."),
-    "export": ("export:command", "Write a model as one offline HTML page."),
+    "export": ("export:command", "Write a model as one file for other programs or people: a page, a table."),
     "demo": ("runs:demo", "Train a network and an n-gram on an embedded story and compare them."),
 }
 
