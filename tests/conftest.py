@@ -6,11 +6,16 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 # Set before anything imports PyTorch, and handed on to every process that a test starts: two workers whose libraries
 # each take all the cores wait for one another, and a suite of two minutes lasts eight.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A drawn case may wait for a core as long as it must.
+hypothesis.settings.register_profile("here", deadline=None)
+hypothesis.settings.load_profile("here")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -616,7 +616,7 @@ def options() -> dict[str, Any]:
             for line in out.splitlines()
             if line.startswith("  -")
             for w in line.split("  ")[1].replace("/", " ").split()
-            if w.startswith("-")
+            if w.startswith("-") and w != "-h"  # click keeps how it was first asked for
         ]
         made[" ".join(words)] = dict.fromkeys(found, True)
     return made
