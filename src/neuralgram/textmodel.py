@@ -20,6 +20,7 @@ from neuralgram.errors import InputError, ModelDirError
 from neuralgram.glance import table
 from neuralgram.lm import LanguageModel, perplexity
 from neuralgram.sampling import Chooser, Sampling
+from neuralgram.settings import whole
 from neuralgram.text.windows import Corpus, Ids, Windows
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class TextModel:
 
     def predict(self, context: str, k: int = 5) -> list[Candidate]:
         """The `k` likeliest next tokens after `context`, best first; ties in id order."""
-        if k < 1:
+        if whole("k", k) < 1:
             raise InputError(f"k = {k}: expected at least 1")
         log_probs = self.model.log_probs(self.window(context)[None, :])[0]
         best = np.argsort(-log_probs, kind="stable")[:k]

@@ -21,6 +21,7 @@ from neuralgram.families import HEADS, members
 from neuralgram.lm import TopK
 from neuralgram.neural import reference
 from neuralgram.neural.heads.softmax import ScoreHead
+from neuralgram.settings import whole
 from neuralgram.text.windows import Windows, as_ids
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def top_k(model: NPLM, contexts: Contexts, k: int) -> TopK:
 
 def _best(y_BV: Tensor, k: int) -> TopK:
     """From logits, which it overwrites. Single precision stays within a term: the sum is float64, good to 10⁻⁷."""
-    if k < 1:
+    if whole("k", k) < 1:
         raise InputError(f"k = {k}: expected at least 1 token")
     values_Bk, ids_Bk = _highest(y_BV, min(k, y_BV.shape[1]))
     top_B1 = values_Bk[:, :1]

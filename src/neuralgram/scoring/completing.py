@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralgram.errors import InputError
+from neuralgram.settings import whole
 from neuralgram.textmodel import TextModel
 
 _LAST = re.compile(r"(\s*)(\S+)$")
@@ -49,7 +50,7 @@ def half_typed(model: TextModel, text: str) -> str:
 
 def complete(model: TextModel, text: str, k: int = 5) -> list[Completion]:
     """The `k` likeliest words that the last letters of `text` begin, best first; fewer where fewer are found."""
-    if k < 1:
+    if whole("k", k) < 1:
         raise InputError(f"k = {k}: expected at least 1")
     found = _LAST.search(text)
     if found is None:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from neuralgram.errors import InputError
 from neuralgram.lm import LanguageModel
+from neuralgram.settings import whole
 from neuralgram.tracing.names import word_id
 from neuralgram.tracing.result import Traced
 from neuralgram.tracing.steps import Floats
@@ -34,7 +35,7 @@ def neighbors(model: Traced, word: str | int, k: int = 10, metric: str = "cosine
     lm = model if isinstance(model, LanguageModel) else model.model
     table = vectors(lm)
     index = _index(model, lm, word)
-    if k < 1:
+    if whole("k", k) < 1:
         raise InputError(f"k = {k}: expected at least 1")
     if metric not in METRICS:
         raise InputError(f"metric {metric!r}: expected one of {', '.join(METRICS)}")
