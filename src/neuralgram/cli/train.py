@@ -39,6 +39,7 @@ def command() -> None:
 @command.command("nplm")
 @corpus_options
 @click.option("--resume", is_flag=True, help="Go on with the run that stopped in --out, exactly where it was.")
+@click.option("--count/--no-count", default=True, help="Count an n-gram model beside, to compare with. [count]")
 @setting_options(NPLMConfig, TrainConfig, planned=True, without=["vocab", "seed"], families={"head_options": HEADS})
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to train. [auto]")
 @json_option
@@ -49,6 +50,7 @@ def train_nplm(as_json: bool, **given: Any) -> None:
     the weights that were best on the validation part. Ctrl-C saves; `--resume` goes on.
     """
     from neuralgram.training.jobs.network import train_texts
+    from neuralgram.training.jobs.ngram import counted_words
     from neuralgram.training.progress import Display
 
     given["command"] = shlex.join(["neuralgram", *sys.argv[1:]])
@@ -59,6 +61,10 @@ def train_nplm(as_json: bool, **given: Any) -> None:
         emit(record)
         return
     _report(record, given["out"])
+    if trained.counted is not None:
+        print(f"{'counted':<19} {counted_words(trained.counted)}")
+    if trained.advice is not None:
+        print(trained.advice)
 
 
 def _report(record: dict[str, Any], out: Path) -> None:

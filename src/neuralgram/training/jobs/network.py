@@ -32,6 +32,7 @@ from neuralgram.textmodel import TextModel
 from neuralgram.training import checkpoint, events
 from neuralgram.training.config import TextSettings, TrainConfig
 from neuralgram.training.fit import fit
+from neuralgram.training.jobs.ngram import advice, count_beside, counted_record, counted_words
 from neuralgram.training.jobs.plan import PLANNED, Plan, TextFacts, plan
 from neuralgram.training.jobs.texts import (
     NOT_SETTINGS,
@@ -64,6 +65,21 @@ class Trained:
     valid: dict[str, Any] | None
     test: dict[str, Any] | None
     out: Path
+    counted: dict[str, Any] | None = None  # the n-gram model beside it, as `counted_record` tells of it
+
+    @property
+    def advice(self) -> str | None:
+        """Where counting was better: by how much, and what to do; one line."""
+        return (
+            None
+            if self.counted is None
+            else advice({"valid": self.valid, "test": self.test}, self.counted, self.improving)
+        )
+
+    @property
+    def improving(self) -> bool:
+        """Whether the network's best weights are those of its last validation."""
+        return bool(self.result.history) and self.result.best_step == self.result.history[-1]["step"]
 
     def to_json(self) -> dict[str, Any]:
         """What `train nplm --json` prints."""
@@ -76,12 +92,15 @@ class Trained:
             **self.result._asdict(),
             "valid": self.valid,
             "test": self.test,
+            "counted": self.counted,
+            "advice": self.advice,
         }
 
 
 def train_texts(given: Mapping[str, Any], *, on_event: events.OnEvent = events.ignore, say: Say = print) -> Trained:
     """Train on the texts that `given` names, into `given["out"]`; its other keys are options of `train nplm`.
 
+    Unless `given["count"]` is False, an n-gram model is counted beside, where there is text to choose its order by.
     Raises `InputError` and `TextError` for what cannot be done, `DivergedError` when training explodes.
     """
     out, resume = Path(given["out"]), bool(given.get("resume"))
@@ -100,6 +119,7 @@ def train_texts(given: Mapping[str, Any], *, on_event: events.OnEvent = events.i
     if resume:
         training["threads"] = given.get("threads") or training["threads"]
     story = provenance(settings, given)
+    counted = None if given.get("count") is False else _count(corpora, settings["model"]["context"], say)
     with _unless_refused(out, resume):
         model, result = train_network(
             corpora,
@@ -109,6 +129,7 @@ def train_texts(given: Mapping[str, Any], *, on_event: events.OnEvent = events.i
             resume=resume,
             device=device,
             story=story,
+            references=_reference(counted),
             on_event=on_event,
         )
     held_out = {name: getattr(corpora, name) for name in ("valid", "test")}
@@ -116,7 +137,24 @@ def train_texts(given: Mapping[str, Any], *, on_event: events.OnEvent = events.i
         scored = sum(len(part) for part in held_out.values() if part is not None)
         say(f"scoring {spaced(scored)} held-out tokens")
     valid, test = (None if part is None else evaluate(model, part).to_json() for part in held_out.values())
-    return Trained(model, result, valid, test, out)
+    return Trained(model, result, valid, test, out, counted)
+
+
+def _count(corpora: Corpora, context: int, say: Say) -> dict[str, Any] | None:
+    """What counting makes of the same text, said at once: what the network has to beat."""
+    counted = count_beside(corpora)
+    if counted is None:
+        return None
+    record = counted_record(counted, corpora, context)
+    say(f"{'counted':<14} {counted_words(record)}")
+    return record
+
+
+def _reference(counted: Mapping[str, Any] | None) -> dict[str, float] | None:
+    """The line that the learning curve has to come below."""
+    if counted is None or counted["valid"] is None:
+        return None
+    return {f"Kneser–Ney (n = {counted['order']})": counted["valid"]["nats_per_token"]}
 
 
 def train_network(

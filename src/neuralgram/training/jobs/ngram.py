@@ -14,6 +14,7 @@ from neuralgram.evaluation.evaluate import evaluate
 from neuralgram.families import ESTIMATORS, options
 from neuralgram.ngram import check, fit, takes
 from neuralgram.ngram.model import NgramModel
+from neuralgram.numbers import figure
 from neuralgram.text.corpora import Corpora
 from neuralgram.text.windows import token_frequencies
 from neuralgram.textmodel import TextModel
@@ -29,6 +30,10 @@ from neuralgram.training.jobs.texts import (
     tell,
     unless_failed,
 )
+
+ORDERS = {True: (3, 4, 5, 6, 7, 8), False: (2, 3, 4, 5)}  # tried, of characters and bytes; of words and their pieces
+_PARTS = {"valid": "validation", "test": "test"}
+_MOST_COUNTED, _MOST_TUNED = 30_000_000, 2_000_000  # training tokens; tuning rebuilds the table some hundred times
 
 
 def count_texts(given: Mapping[str, Any], *, say: Say = print) -> dict[str, Any]:
@@ -90,6 +95,79 @@ def count_model(corpora: Corpora, smoothing: str, order: int, **options: Any) ->
         warnings.simplefilter("always")
         model = fit(smoothing, corpora.train, order, **options)
     return Counted(model, time.perf_counter() - started, [str(warning.message) for warning in caught])
+
+
+def count_beside(corpora: Corpora) -> Counted | None:
+    """Modified Kneser–Ney as good as it gets in seconds: of the order that is best on the validation part, then with
+    discounts tuned there, unless the text is long.
+
+    None where there is no validation part, or one too short to choose by, or too much text to count in seconds.
+    """
+    train, valid = corpora.train, corpora.valid
+    if valid is None or len(train) > _MOST_COUNTED:
+        return None
+    started, best, least, notes = time.perf_counter(), None, float("inf"), []
+    for order in ORDERS[corpora.tokenizer.characters]:
+        windows = valid.windows(order - 1)
+        if not len(windows):
+            break
+        tried = count_model(corpora, "modified-kneser-ney", order)
+        loss = float(tried.model.score(windows).mean())
+        if loss >= least:
+            break  # longer n-grams are rarer still
+        best, least, notes = tried.model, loss, tried.notes
+    if best is None:
+        return None
+    if len(train) <= _MOST_TUNED:
+        tuned = count_model(corpora, "modified-kneser-ney", best.context + 1, discounts="tuned")
+        if float(tuned.model.score(valid.windows(best.context)).mean()) < least:
+            best, notes = tuned.model, tuned.notes
+    return Counted(best, time.perf_counter() - started, notes)
+
+
+def counted_record(counted: Counted, corpora: Corpora, context: int) -> dict[str, Any]:
+    """What training commands tell of the model counted beside one that reads `context` tokens: held-out perplexities
+    of the tokens that both predict."""
+    model = counted.model
+    first = max(context, model.context) if corpora.boundary == "stream" else None
+    told = TextModel(model, corpora.tokenizer, corpora.boundary, {})
+    held_out = {name: getattr(corpora, name) for name in ("valid", "test")}
+    config = model.config()
+    return {
+        "smoothing": model.smoothing,
+        "order": model.context + 1,
+        "discounts": config["discounts_from"],
+        "seconds": counted.seconds,
+        **{
+            name: None if part is None or len(part) <= (first or 0) else evaluate(told, part, first=first).to_json()
+            for name, part in held_out.items()
+        },
+    }
+
+
+def counted_words(record: Mapping[str, Any]) -> str:
+    """The model counted beside and its held-out perplexities, in a phrase."""
+    found = [f"{name} {figure(record[name]['perplexity'], 5)}" for name in ("valid", "test") if record[name]]
+    return (
+        f"{', '.join(found)} perplexity by modified Kneser–Ney of order {record['order']}, "
+        f"discounts {'tuned' if record['discounts'] == 'tuned' else 'from counts'}, {figure(record['seconds'], 2)} s"
+    )
+
+
+def advice(network: Mapping[str, Any], counted: Mapping[str, Any], improving: bool) -> str | None:
+    """One line where the counting model is better than the network: by how much, and what to do.
+
+    Both hold `valid` and `test`, of which the test part decides, where there is one.
+    """
+    part = next((name for name in ("test", "valid") if network[name] and counted[name]), None)
+    if part is None or network[part]["perplexity"] <= counted[part]["perplexity"]:
+        return None
+    own, other = network[part]["perplexity"], counted[part]["perplexity"]
+    more = "a larger --max-time or more text helps the network" if improving else "more text helps the network"
+    return (
+        f"counting was better here: perplexity {figure(other, 4)} of the {_PARTS[part]} part against {figure(own, 4)}, "
+        f"{100 * (1 - other / own):.2g}% less; `neuralgram train best` makes the best of both; {more}"
+    )
 
 
 def _corpora(settings: dict[str, Any], folder: Path, given: Mapping[str, Any], say: Say) -> Corpora:

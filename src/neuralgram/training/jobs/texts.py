@@ -24,7 +24,7 @@ from neuralgram.text.tokenizers import load_tokenizer, options_of
 from neuralgram.training.config import DEFAULT_SPLIT, TextSettings
 from neuralgram.training.jobs.plan import Choice, plan_tokenizer
 
-NOT_SETTINGS = {"out", "resume", "overwrite", "command", "threads"}  # may differ when a run is resumed
+NOT_SETTINGS = {"out", "resume", "overwrite", "command", "threads", "count"}  # may differ when a run is resumed
 _KEPT = "standard-input.txt"  # in the run's folder
 
 Say = Callable[[str], None]
