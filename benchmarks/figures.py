@@ -14,7 +14,7 @@ from neuralgram.numbers import spaced
 class Figure:
     """One number of the page's first table.
 
-    row        1 … 7, the group it belongs to (`ROWS`)
+    row        1 … 8, the group it belongs to (`ROWS`)
     what       what was measured, over what
     value      in `unit`: × (a ratio), % (of a difference), tokens/s, µs; None where there is none: `note` says why
     target     what was asked for; None for a peer, which only stands beside
@@ -45,6 +45,7 @@ ROWS = {
     5: "Scoring",
     6: "Memory",
     7: "Counting",
+    8: "Filtering",
 }
 
 

@@ -10,7 +10,19 @@ from benchmarks.harness import table
 from benchmarks.picture import ratios
 
 PICTURE = "ratios.png"
-SCRIPTS = ("step", "loss", "precision", "names", "heads", "brown_heads", "scoring", "full_scores", "memory", "counting")
+SCRIPTS = (
+    "step",
+    "loss",
+    "precision",
+    "names",
+    "heads",
+    "brown_heads",
+    "scoring",
+    "full_scores",
+    "memory",
+    "counting",
+    "filter",
+)
 HEAD = """# Benchmarks
 
 Ratios against peers, measured in one process that lets them take turns; medians. `python -m benchmarks` (or
