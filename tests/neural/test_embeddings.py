@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from neuralgram import NPLM, InputError
-from neuralgram.neural.embeddings import set_embeddings
+from neuralgram.neural.initial import set_rows
 
 
 def test_rows_are_set_and_the_others_stay():
     model = NPLM(5, 2, 3, 4)
     before = model.emb.weight.detach().clone()
-    set_embeddings(model, [3, 0], [[1, 2, 3], [4, 5, 6]])
+    set_rows(model.emb.weight, [3, 0], [[1, 2, 3], [4, 5, 6]])
     assert model.emb.weight[3].tolist() == [1, 2, 3]
     assert model.emb.weight[0].tolist() == [4, 5, 6]
     assert torch.equal(model.emb.weight[[1, 2, 4]], before[[1, 2, 4]])
@@ -21,7 +21,7 @@ def test_rows_are_set_and_the_others_stay():
 
 def test_frozen_vectors_take_no_part_in_training():
     model = NPLM(5, 2, 3, 4)
-    set_embeddings(model, [3], [[1, 2, 3]], freeze=True)
+    set_rows(model.emb.weight, [3], [[1, 2, 3]], freeze=True)
     model.loss([[3, 0]], [1]).sum().backward()
     assert model.emb.weight.grad is None
     assert model.hidden.weight.grad.any()
@@ -40,4 +40,4 @@ def test_frozen_vectors_take_no_part_in_training():
 )
 def test_what_does_not_fit_is_refused(ids, vectors, said):
     with pytest.raises(InputError, match=said):
-        set_embeddings(NPLM(5, 2, 3, 4), ids, vectors)
+        set_rows(NPLM(5, 2, 3, 4).emb.weight, ids, vectors)
