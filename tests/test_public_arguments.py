@@ -26,6 +26,7 @@ MODEL = ng.NPLM(7, 3, 4, 5)
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "NPLM": (ng.NPLM, NETWORK),
     "train_nplm": (ng.train_nplm, TRAINING),
+    "permutation": (ng.permutation, {"n": 9, "seed": 0, "epoch": 0}),
     "windows": (ng.windows, {"ids": IDS, "context": 3}),
     "PCG32": (ng.PCG32, {"seed": 0, "stream": 54}),
     "Sampling": (ng.Sampling, {"temperature": 1.0, "top_k": 3, "top_p": 0.5}),

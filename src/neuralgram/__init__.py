@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from neuralgram.neural.reference import nplm_grads, nplm_loss, nplm_params
     from neuralgram.rng import PCG32
     from neuralgram.sampling import Sampling
+    from neuralgram.text.shuffle import permutation
     from neuralgram.text.windows import Corpus, windows
     from neuralgram.textmodel import TextModel, load
     from neuralgram.tracing import health, neighbors, trace
@@ -41,6 +42,7 @@ _HOMES = {
     "neural.reference": ("nplm_grads", "nplm_loss", "nplm_params"),
     "rng": ("PCG32",),
     "sampling": ("Sampling",),
+    "text.shuffle": ("permutation",),
     "text.windows": ("Corpus", "windows"),
     "textmodel": ("TextModel", "load"),
     "tracing": ("health", "neighbors", "trace"),
@@ -72,6 +74,7 @@ __all__ = [
     "nplm_grads",
     "nplm_loss",
     "nplm_params",
+    "permutation",
     "save_nplm",
     "trace",
     "train_nplm",

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from neuralgram.errors import InputError
+from neuralgram.text.shuffle import mix
 from neuralgram.text.windows import Corpus
-from neuralgram.training.batches import Batches, _mix, _mix_int, step_seed
+from neuralgram.training.batches import Batches, _mix, step_seed
 
 # Every token of this text is different, so a target names its window.
 STREAM = Corpus(np.arange(1000), 1000)
@@ -93,8 +94,8 @@ def test_boundary_noise_hides_oldest_tokens_of_some_windows() -> None:
 
 def test_the_mixing_function_is_splitmix64() -> None:
     numbers = np.array([0, 1, 2**63, 2**64 - 1], np.uint64)
-    np.testing.assert_array_equal(_mix(numbers), np.array([_mix_int(int(n)) for n in numbers], np.uint64))
-    assert _mix_int(0) == 0xE220A8397B1DCDAF  # SplitMix64 seeded with 0, first output
+    np.testing.assert_array_equal(_mix(numbers), np.array([mix(int(n)) for n in numbers], np.uint64))
+    assert mix(0) == 0xE220A8397B1DCDAF  # SplitMix64 seeded with 0, first output
     assert len({step_seed(seed, step) for seed in range(30) for step in range(30)}) == 900
 
 

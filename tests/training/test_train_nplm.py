@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+import neuralgram as ng
 from neuralgram import NPLM, PCG32, nplm_grads, nplm_loss, train_nplm
 from neuralgram.errors import DivergedError, InputError
 from neuralgram.text.windows import Corpus
@@ -66,6 +68,46 @@ def test_it_is_the_loop_of_the_equations(direct: bool, momentum: float, decay: f
     for name, value in by_hand(model).items():
         if value is not None:
             np.testing.assert_allclose(value, expected[name], rtol=1e-8, atol=1e-11, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("momentum", "decay", "clip"), [(0.0, 0.0, None), (0.9, 0.05, None), (0.5, 0.1, 0.3)])
+def test_it_can_be_rebuilt_from_public_names(dtype: str, momentum: float, decay: float, clip: float | None) -> None:
+    """`windows`, `permutation`, `loss`, `param_groups` and PyTorch's optimiser: the same weights, bit for bit."""
+    mine, theirs = (ng.NPLM(V, C, 4, 5, rng=ng.PCG32(2)).to(getattr(torch, dtype)) for _ in range(2))
+    rng, steps, size = ng.PCG32(9), 11, 10
+    contexts, targets = ng.windows(IDS, C)
+    seed, per_epoch = rng.next_uint32(), len(targets) // size
+    optimiser = torch.optim.SGD(mine.param_groups(decay), lr=0.3, momentum=momentum, fused=True)
+    losses = []
+    for step in range(steps):
+        epoch, i = divmod(step, per_epoch)
+        rows = ng.permutation(len(targets), seed, epoch)[i * size : (i + 1) * size]
+        loss = mine.loss(contexts[rows], targets[rows]).sum() / size
+        optimiser.zero_grad()
+        loss.backward()
+        if clip is not None:
+            norm = torch.linalg.vector_norm(torch.stack([p.grad.norm() for p in mine.parameters()]))
+            for p in mine.parameters():
+                p.grad.mul_((clip / norm).clamp(max=1.0))
+        optimiser.step()
+        losses.append(loss.item())
+    assert ng.train_nplm(theirs, IDS, steps, size, 0.3, ng.PCG32(9), momentum, decay, clip) == losses
+    for name, value in mine.state().items():
+        np.testing.assert_array_equal(theirs.state()[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 44, 100])
+def test_the_public_permutation_is_the_one_that_training_follows(n: int) -> None:
+    for seed, epoch in ((0, 0), (5, 3), (2**32 - 1, 1)):
+        order = ng.permutation(n, seed, epoch)
+        assert sorted(order.tolist()) == list(range(n))
+        if n > 1:
+            batches = Batches(Corpus(np.arange(n + 1) % V, V).windows(1), n, seed)
+            np.testing.assert_array_equal(batches.order(epoch).take(0, n), order)
+    assert ng.permutation(100, 1, 0).tolist() != ng.permutation(100, 1, 1).tolist()
+    with pytest.raises(InputError, match="n -1, epoch 0"):
+        ng.permutation(-1, 0)
 
 
 def test_clipping_bites() -> None:

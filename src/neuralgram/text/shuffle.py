@@ -11,9 +11,37 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralgram.errors import InputError
 from neuralgram.rng import generator
+from neuralgram.settings import whole
 
 _ROUNDS = 6
+GOLDEN = 0x9E3779B97F4A7C15
+_MASK = (1 << 64) - 1
+
+
+def permutation(n: int, seed: int, epoch: int = 0) -> NDArray[np.int64]:
+    """The order in which epoch `epoch` of a run with `seed` visits its `n` windows: each of 0 … n − 1 once, int64 [n].
+
+    Update number t, with batches of B windows, is made from the windows permutation(n, seed, e)[i·B : (i + 1)·B],
+    where e, i = divmod(t, n // B). Raises `InputError` for n or epoch below 0.
+    """
+    if whole("n", n) < 0 or whole("epoch", epoch) < 0:
+        raise InputError(f"n {n}, epoch {epoch}: expected 0 or more of each")
+    return Permutation(n, epoch_key(whole("seed", seed), epoch)).take(0, n)
+
+
+def epoch_key(seed: int, epoch: int) -> int:
+    """The key of epoch `epoch` of a run: 64 bits mixed from (seed, epoch)."""
+    return mix(mix(seed) + epoch)
+
+
+def mix(value: int) -> int:
+    """SplitMix64 of one number; plain integers are faster than arrays of one."""
+    z = (value + 1) * GOLDEN & _MASK
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & _MASK
+    return z ^ z >> 31
 
 
 class Permutation:

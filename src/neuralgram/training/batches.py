@@ -16,15 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from neuralgram.errors import InputError
-from neuralgram.text.shuffle import Permutation
+from neuralgram.text.shuffle import GOLDEN, Permutation, epoch_key, mix
 from neuralgram.text.windows import Windows
 
 if TYPE_CHECKING:
     from neuralgram.neural.nplm import NPLM
 
 _BLOCK = 1 << 14  # windows gathered at once: enough to make the cost of NumPy's calls vanish, few enough for the cache
-_GOLDEN = 0x9E3779B97F4A7C15
-_MASK = (1 << 64) - 1
 
 
 class Batches:
@@ -145,27 +143,14 @@ class Validation:
         return total
 
 
-def epoch_key(seed: int, epoch: int) -> int:
-    """The key of epoch `epoch` of a run: 64 bits mixed from (seed, epoch)."""
-    return _mix_int(_mix_int(seed) + epoch)
-
-
 def step_seed(seed: int, step: int) -> int:
     """The seed of the dropout masks of update `step`: 63 bits mixed from (seed, step)."""
-    return _mix_int(_mix_int(seed ^ 0xD09017) + step) >> 1
-
-
-def _mix_int(value: int) -> int:
-    """`_mix` of one number: plain integers are faster than arrays of one."""
-    z = (value + 1) * _GOLDEN & _MASK
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & _MASK
-    z = (z ^ z >> 27) * 0x94D049BB133111EB & _MASK
-    return z ^ z >> 31
+    return mix(mix(seed ^ 0xD09017) + step) >> 1
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64 (Steele, Lea & Flood 2014): the output of a Weyl sequence at these positions."""
-    z = (values + np.uint64(1)) * np.uint64(_GOLDEN)
+    z = (values + np.uint64(1)) * np.uint64(GOLDEN)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
@@ -173,4 +158,4 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def _uniform(places: NDArray[np.uint64], key: int) -> NDArray[np.float64]:
     """A number in (0, 1) for each place, fixed by (place, key)."""
-    return ((_mix(places ^ np.uint64(_mix_int(key))) >> np.uint64(12)).astype(np.float64) + 0.5) / 4503599627370496.0
+    return ((_mix(places ^ np.uint64(mix(key))) >> np.uint64(12)).astype(np.float64) + 0.5) / 4503599627370496.0

@@ -156,8 +156,9 @@ def train_nplm(  # noqa: PLR0917 - the contract's signature
 ) -> list[float]:
     """Train `model` on one stream of ids by SGD: v ← μv + g, p ← p − lr·v, g + λp on all but biases.
 
-    One seed is drawn from `rng`; each epoch is a permutation of the windows, its last partial batch
-    dropped, and epochs follow one another until exactly `steps` updates of `batch_size` windows are made.
+    One seed is drawn from `rng`, its next 32 bits; epoch e visits the windows in the order `permutation(N, seed, e)`,
+    its last partial batch dropped, and epochs follow one another until exactly `steps` updates of `batch_size`
+    windows are made.
     Returns the mean loss in nats before each update. Raises `InputError` for sizes below 1, ids outside
     the vocabulary, and fewer windows than one batch; `DivergedError` when a loss is not a number.
     """
