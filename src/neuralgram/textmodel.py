@@ -92,6 +92,10 @@ class TextModel:
         """What a person is shown for one token."""
         return END if token == self.boundary_id else self.tokenizer.symbol(token)
 
+    def atom(self, typed: str) -> int | None:
+        """The one token a person means by what was typed: its symbol, or a text that is encoded as it alone."""
+        return self.boundary_id if typed == END and self.boundary_id is not None else self.tokenizer.atom(typed)
+
     def corpus(self, text: str) -> Corpus:
         """The text as ids: one stream, one unit a line, or one unit in all."""
         from neuralgram.text.strings import encode_texts

@@ -141,11 +141,8 @@ def word_id(model: SpeaksText, text: str) -> int | None:
     """The id whose symbol is `text` or that `text` alone is encoded as; None where there is no such token."""
     if model.boundary_id is not None and text == model.symbol(model.boundary_id):
         return model.boundary_id
-    found: int | None = model.tokenizer.id_of(text)
-    if found is not None:
-        return found
-    ids = [int(i) for i in model.tokenizer.encode(text)]
-    return ids[0] if len(ids) == 1 and ids[0] != model.tokenizer.unknown else None
+    found: int | None = model.tokenizer.atom(text)
+    return found
 
 
 def one_token(model: SpeaksText, text: str) -> int:
