@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +21,24 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def explorer(browser: Any) -> Iterator[str]:
-    with serving(module="tests.serving.toy") as address:  # with one view more than the explorer has
+def own_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model directory: two hidden layers, tied output vectors of 48 numbers, each document closed."""
+    from neuralgram.neural.nplm import NPLM
+    from neuralgram.rng import PCG32
+    from neuralgram.text.tokenizers import Chars
+    from neuralgram.textmodel import TextModel
+
+    folder = tmp_path_factory.mktemp("models") / "own"
+    net = NPLM(9, 3, 48, [8, 6], tie=True, rng=PCG32(7))
+    for parameter in net.parameters():
+        parameter.data.mul_(4)  # so that its words differ in probability
+    TextModel(net, Chars(list("abcdefgh")), "document").save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def explorer(browser: Any, own_model: Path) -> Iterator[str]:
+    with serving(str(own_model), module="tests.serving.toy") as address:  # with one view more than the explorer has
         yield address
 
 

@@ -55,9 +55,9 @@ def wire_by_keyboard(page: Any) -> None:
     page.keyboard.press("Tab")  # after the numbers come the wires: one stop for those into the hidden units
     assert page.evaluate("document.activeElement.dataset.n") == "wire|hidden.weight|0|2"
     page.keyboard.press("Enter")
-    page.get_by_label("the number opened").get_by_text("= 0.8 − 0.2·(−0.2283)").wait_for()
+    page.get_by_role("status", name="the number opened").get_by_text("= 0.8 − 0.2·(−0.2283)").wait_for()
     assert page.locator(".wire.lit").count() == 1
     page.keyboard.press("ArrowDown")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "H[1][3]·x[3] = 0.36"
     page.keyboard.press("Escape")
-    page.get_by_label("the number opened").wait_for(state="hidden")
+    page.get_by_role("status", name="the number opened").wait_for(state="hidden")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from neuralgram import load
+from neuralgram.serving.explorer.reading import own_words
 from tests.serving.chromium import PHONE
 from tests.serving.steps import choose, figures, probability, ready, steps, wire_by_keyboard
 
@@ -73,7 +76,7 @@ def test_a_number_opens_by_keyboard_with_its_inputs_filled_in_and_holds_still_wh
     cell = page.get_by_role("button", name="0.6640", exact=True).first
     cell.focus()
     page.keyboard.press("Enter")
-    opened = page.get_by_label("the number opened")
+    opened = page.get_by_role("status", name="the number opened")
     opened.get_by_text("tanh(0.8)").wait_for()
     assert "= 0.664" in opened.inner_text()
     wire_by_keyboard(page)
@@ -82,6 +85,8 @@ def test_a_number_opens_by_keyboard_with_its_inputs_filled_in_and_holds_still_wh
     page.locator(".net .h .row").nth(15).wait_for()  # the five words have two hidden units
     page.locator(".net .n").nth(20).click()
     opened.get_by_text("as of step 0, held while it is open").wait_for()
+    before = page.locator(".opened .formula").evaluate_all("all => all.map(one => one.innerText).join()")
+    assert "0.8·0.8" not in before  # never the number that was open last
     wires = "Array.from(document.querySelectorAll('svg.wires .wire'), wire => wire.getAttribute('aria-label'))"
     still = [page.locator(".net").inner_text(), page.evaluate(wires), opened.locator(".formula").inner_text()]
     steps(page, 40)
@@ -175,6 +180,49 @@ def test_a_replay_is_seen_and_stopped_and_a_reload_while_playing_goes_on_from_th
     page.wait_for_function(
         "least => Number(document.getElementById('step')?.innerText.replace(',', '')) >= least", arg=step
     )
+
+
+def test_a_model_of_ones_own_opens_on_its_own_words_and_is_seen_whole(visit: Visit, explorer: str, own_model: Path):
+    page = visit(f"{explorer}?view=inside&network={own_model}")
+    page.locator(".net .g").wait_for()
+    said = page.locator(".net .C .lab").all_inner_texts()
+    model = load(own_model)
+    assert said == [model.symbol(i) for i in own_words(model, 4)[:3]] != ["a", "b", "c"]
+    assert "the largest 24 of 48" in page.locator(".net .g").inner_text()
+    assert page.locator(".net .g .n").count() == 24
+    edge = page.locator(".net .p").evaluate("p => p.getBoundingClientRect().right")
+    assert edge <= page.locator(".net").evaluate("net => net.getBoundingClientRect().right")  # though it is too wide
+    page.get_by_text("The drawing scrolls sideways.").wait_for()
+    page.locator(".net .p .n").first.click()
+    page.get_by_role("status", name="the number opened").wait_for()
+    page.get_by_role("button", name="Next").scroll_into_view_if_needed()
+    panel = page.get_by_role("status", name="the number opened").bounding_box()
+    assert page.get_by_role("button", name="Next").bounding_box()["y"] > panel["y"] + panel["height"]
+    page.get_by_role("tab", name="Read and write").click()
+    choose(page, "model", str(own_model))
+    page.get_by_text("Not drawn: the end of a text, a line or a document").wait_for()
+    assert page.locator(".tokens button").last.inner_text() == "⏎"
+    assert page.locator("main").count() == 1
+    assert page.locator("main main, main [role=main]").count() == 0
+
+
+def test_a_new_text_of_ones_own_takes_the_place_of_the_one_before(visit: Visit, explorer: str):
+    page = visit(f"{explorer}?view=read")
+    ready(page)
+    for text in ("a" * 60, "to be or not to be, that is the question. " * 3, "ab" * 40):
+        page.get_by_role("tab", name="Train").click()
+        if page.locator("textarea.own").count() == 0 or not page.locator("textarea.own").is_visible():
+            choose(page, "text", "your own text")
+        page.locator("textarea.own").fill(text)
+        page.get_by_label("batch B").fill("16")
+        page.get_by_role("button", name="Use this text").click()
+        page.locator(".state").get_by_text("your own text").wait_for()
+        page.get_by_text(f"V = {len(set(text))} tokens").wait_for()
+        page.get_by_role("tab", name="Read and write").click()
+        page.wait_for_function(
+            "text => document.querySelector('textarea:not(.own)').value === text", arg=text[-len(text) // 10 :][:90]
+        )
+        page.locator(".tokens button").first.wait_for()
 
 
 def test_divergence_is_explained_with_one_click_back(visit: Visit, explorer: str):

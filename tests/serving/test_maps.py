@@ -95,6 +95,8 @@ def test_search_looks_through_the_whole_vocabulary():
     assert search(symbols, "absent") == []
     assert search(symbols, "") == []
     assert len(search(symbols, "WORD")) == 5_000
+    assert search(["KING", "King", "king", "kings", "Kings"], "king") == [2, 0, 1, 3, 4]
+    assert search(["KING", "King", "king"], "King") == [1, 0, 2]
 
 
 def test_vowels_and_consonants_are_told_apart_on_characters_only():

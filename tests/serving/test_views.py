@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,19 @@ import pytest
 
 from neuralgram.errors import InputError
 from neuralgram.mixture import Mixture
+from neuralgram.neural.nplm import NPLM
 from neuralgram.neural.reference import nplm_grads
 from neuralgram.ngram.add_k import AddK
+from neuralgram.rng import PCG32
 from neuralgram.sampling import Sampling
 from neuralgram.serving.explorer.animals import Animals, alike, along, row_gradients, steps, windows_with
-from neuralgram.serving.explorer.reading import LONGEST, candidates, read
+from neuralgram.serving.explorer.reading import LONGEST, candidates, own_words, read
 from neuralgram.serving.explorer.run import Meter, Run
 from neuralgram.serving.explorer.session import Session
 from neuralgram.serving.explorer.settings import DEFAULTS, Limits
 from neuralgram.serving.explorer.snapshot import Snapshot, five_words
 from neuralgram.serving.explorer.texts import prepare
+from neuralgram.text.tokenizers import Chars, Words
 from neuralgram.textmodel import TextModel
 
 
@@ -137,6 +141,22 @@ def test_a_model_is_read_beside_those_that_read_the_same_tokens(animals: Session
     assert found.names == ("mixture", "n-gram", "half and half")
     p, q = (math.exp(-nats) for nats in found.tokens[-1].losses[:2])
     assert found.tokens[-1].losses[2] == pytest.approx(-math.log((p + q) / 2))
+
+
+def test_a_models_own_words_are_what_it_writes():
+    """As `TextModel.ids` draws them, past the ends of units that are too short."""
+    net = NPLM(9, 3, 4, 5, rng=PCG32(7))
+    for parameter in net.parameters():
+        parameter.data.mul_(4)
+    document = TextModel(net, Chars(list("abcdefgh")), "document")
+    stream = list(islice(net.stream([8, 8, 8], Sampling(), 0), 60))
+    own = own_words(document, 12)
+    assert len(own) == 12
+    assert 8 not in own  # the end
+    assert ",".join(map(str, own)) in ",".join(map(str, stream))
+    assert own[:3] != [0, 1, 2]
+    alone = TextModel(net, Words([*"abcdefgh", "i"]), "stream")  # whose texts do not end
+    assert len(own_words(alone, 12)) == 12
 
 
 def test_a_text_too_long_to_read_is_refused(animals: Session):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from neuralgram.errors import InputError
+from neuralgram.explanation import Floats
 from neuralgram.serving.explorer.markup import Numbers, word
 from neuralgram.tracing import Section, Step, Trace
 
 WHOLE = 40  # layers of up to so many numbers are drawn whole, in an order that never changes
-PART = 24  # numbers of x that are drawn where there are more than `WHOLE`
+PART = 24  # numbers of x, or of a projection, that are drawn where there are more than `WHOLE`
 _ROW = 12  # numbers of a row of C
 
 
@@ -116,22 +117,19 @@ class Drawing:
             return None
         step = self._at(at)[1]
         width = step.value.shape[1]
-        shown = self._weighty_x()
+        shown = self._weighty(self.forward.x, "direct.weight", *(f"{name}.weight" for name in self.network.layers[:1]))
         keys = {k: f"draw|{at[0]}|{at[1]}|{k // width}|{k % width}|x" for k in shown}
         rows = [_row(f"x[{k}]", self._cell(key, float(self.forward.x[k]), step)) for k, key in keys.items()]
-        equation = "side by side"
-        if len(shown) < len(self.forward.x):
-            equation = f"the largest {len(shown)} of {len(self.forward.x)}"
+        equation = _shown(shown, self.forward.x) or "side by side"
         return Column("x", "x", equation, "".join(rows), out=Layer(step, keys))
 
-    def _weighty_x(self) -> list[int]:
-        """All of x, or the numbers that weigh most in what is above them, whatever the sign."""
-        x = self.forward.x
+    def _weighty(self, x: Floats, *above: str) -> list[int]:
+        """All of x, or the numbers that weigh most in the matrices `above` them, whatever the sign."""
         if len(x) <= WHOLE:
             return list(range(len(x)))
-        w, names = self.network.weights, self.network.layers
-        above = [w[name] for name in ("direct.weight", f"{names[0]}.weight" if names else "") if name in w]
-        weight = sum((np.abs(matrix).sum(axis=0) for matrix in above), np.zeros_like(x)) * np.abs(x)
+        w = self.network.weights
+        weights = [np.abs(w[name]).sum(axis=0) for name in above if name in w]
+        weight = sum(weights, np.zeros_like(x)) * np.abs(x)
         return sorted(int(k) for k in np.argsort(-weight, kind="stable")[:PART])
 
     def _hidden(self, layer: int) -> Column | None:
@@ -163,9 +161,11 @@ class Drawing:
         if at is None:
             return None
         step = self._at(at)[1]
-        layer = self._layer(at, range(min(len(step.value), WHOLE)))
+        layer = self._layer(at, self._weighty(step.value, "emb.weight" if self.network.tie else "out.weight"))
         rows = [_row(str(k), self._cell(key, float(step.value[k]), step)) for k, key in layer.keys.items()]
-        return Column("g", "projected g", step.equation, "".join(rows), layer, layer)
+        part = _shown(layer.keys, step.value)
+        equation = f"{step.equation}, {part}" if part else step.equation
+        return Column("g", "projected g", equation, "".join(rows), layer, layer)
 
     def _scores(self) -> Column | None:
         at = self._find("Scores", "y") if self.network.whole is None else None  # another head has no one y
@@ -197,6 +197,11 @@ class Drawing:
 
 
 _ARROW = '<div class="gap" aria-hidden="true">→</div>'
+
+
+def _shown(part: Collection[int], whole: Floats) -> str:
+    """What is said where not all numbers are drawn."""
+    return f"the largest {len(part)} of {len(whole)}" if len(part) < len(whole) else ""
 
 
 def _row(label: str, cells: str) -> str:

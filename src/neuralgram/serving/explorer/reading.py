@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from neuralgram.textmodel import TextModel
 
 _KINDS = {"nplm": "network", "ngram": "n-gram", "mixture": "mixture"}
 LOST = "this network's numbers are none any more: go back to its last good step, or rewind"
+_TRIED = 5  # times as many tokens are written as are wanted in one unit
 LONGEST = 2_000  # characters that are read at once
 
 
@@ -87,6 +89,20 @@ def _mixed(first: float | None, second: float | None, weight: float) -> float | 
         return None
     with np.errstate(divide="ignore"):
         return -float(np.logaddexp(np.log(weight) - first, np.log1p(-weight) - second))
+
+
+def own_words(model: TextModel, count: int) -> list[int]:
+    """So many tokens that a model writes itself (seed 0), never the unknown one, and of one unit if it can."""
+    lm, end, unknown = model.model, model.boundary_id, model.tokenizer.unknown
+    start = np.full(lm.context, 0 if end is None else end, np.int64)
+    sampling = Sampling(banned=() if unknown is None else (unknown,))
+    written = list(islice(lm.stream(start, sampling, 0), _TRIED * count))
+    ends = [-1, *(i for i, token in enumerate(written) if token == end)]
+    for i in ends:
+        unit = written[i + 1 : i + 1 + count]
+        if len(unit) == count and end not in unit:
+            return unit
+    return written[:count]
 
 
 def candidates(prompt: str, model: TextModel, sampling: Sampling, most: int = 12) -> list[Candidate]:

@@ -90,7 +90,7 @@ class Shell:
             tabs.value = self.current
             tabs.on_value_change(lambda e: self.open(e.value))
         self._state_bar()
-        with ui.element("main").props("id=main").style("width: 100%"):
+        with ui.element("div").props("id=main tabindex=-1").style("width: 100%"):  # the page itself is a main
             self._tour_place = ui.column().classes("wide").style("padding-bottom: 0")
             self._alarm = ui.column().classes("wide").style("padding-bottom: 0; padding-top: 0")
             self._message = ui.column().classes("wide").style("padding-bottom: 0; padding-top: 0")

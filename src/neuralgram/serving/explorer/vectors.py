@@ -73,16 +73,19 @@ def procrustes(source: Floats, target: Floats) -> Floats:
 
 
 def search(symbols: Sequence[str], text: str) -> list[int]:
-    """Tokens whose symbol is, starts with, or contains `text`, in that order; the whole vocabulary is searched."""
+    """Tokens whose symbol is, starts with, or contains `text`, in that order; the whole vocabulary is searched.
+
+    Of those that differ in capitals alone, the one written as `text` comes first.
+    """
     wanted = text.casefold()
     if not wanted:
         return []
     ranked = [
-        (0 if s == wanted else 1 if s.startswith(wanted) else 2, i)
-        for i, s in enumerate(symbol.casefold() for symbol in symbols)
-        if wanted in s
+        (0 if s == wanted else 1 if s.startswith(wanted) else 2, text not in symbol, i)
+        for i, symbol in enumerate(symbols)
+        if wanted in (s := symbol.casefold())
     ]
-    return [i for _, i in sorted(ranked)]
+    return [i for _, _, i in sorted(ranked)]
 
 
 def by_character(symbols: Sequence[str]) -> bool:

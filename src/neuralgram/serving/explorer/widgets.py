@@ -112,15 +112,16 @@ class Chart:
 
 
 class Opened:
-    """The number opened, at the foot of the window, wherever on the page it stands."""
+    """The number opened, below what it was opened in; at the foot of the window while that reaches further down."""
 
     def __init__(self, on_close: Callable[[], None], on_renew: Callable[[], None] | None = None) -> None:
         with ui.element("section").classes("opened").props('aria-label="the number opened" role="status"') as self._box:
-            self._live = Live()
-            with ui.row().classes("mid"):
+            with ui.row().classes("mid bar"):
                 self._moment = ui.label().classes("hint")
+                ui.space()
                 self._now = ui.button("Show it now", on_click=on_renew).props("dense no-caps flat")
                 ui.button("Close", on_click=on_close).props("dense no-caps flat")
+            self._live = Live()
         self._box.set_visibility(False)
 
     def show(self, html: str | None, moment: str = "", *, passed: bool = False) -> None:
@@ -128,8 +129,7 @@ class Opened:
         self._box.set_visibility(html is not None)
         self._moment.set_text(moment)
         self._now.set_visibility(passed)
-        if html is not None:
-            self._live.show(html)
+        self._live.show(html or "")  # what was open before must not stand there when it opens again
 
 
 def notice(place: ui.column, text: str, *actions: tuple[str, Callable[[], Any]]) -> None:

@@ -72,6 +72,7 @@ window.explorer.wires = {
       const { top, bottom } = box(cell);
       ends.set(cell.dataset.n, [stages.indexOf(cell.closest(".stage")), (top + bottom) / 2]);
     }
+    net.classList.toggle("sideways", net.scrollWidth > net.clientWidth + 1);
     for (const wires of layer.bundles) for (const [i, wire] of wires.entries()) {
       const [from, y1] = ends.get(wire.from) ?? [-1], [to, y2] = ends.get(wire.to) ?? [-1];
       if (from < 0 || to < 0) continue;

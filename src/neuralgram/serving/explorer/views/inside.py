@@ -57,13 +57,18 @@ class Inside(View):
         self._drawing = Live(self._opened)
         with ui.row().classes("legend-note") as self._legend:
             self._key = Live()
-            say("The drawing scrolls sideways; “no wires” stacks it.", hint=True).classes("only-phone")
+            say("The drawing scrolls sideways.", hint=True).classes("sideways")
+            say("“No wires” stacks it.", hint=True).classes("only-phone")
             self._wired = ui.label().classes("hint").style("max-width: 110ch")
+        self._formula = self._panel()  # of the drawing: it never covers the steps, which come after it
         self._path()
         with ui.expansion("All the numbers of this prediction and update", on_value_change=self.refresh) as every:
             self._tables = Live(self._opened)
         self._every = every.style("width: 100%")
-        self._formula = Opened(lambda: self._opened(self._open or ""), self._renew)
+        self._formula_below = self._panel()  # of the steps and the tables
+
+    def _panel(self) -> Opened:
+        return Opened(lambda: self._opened(self._open or ""), self._renew)
 
     def _path(self) -> None:
         with ui.element("section").classes("card").props('aria-label="step by step"'):
@@ -74,6 +79,7 @@ class Inside(View):
                 self._slow = ui.switch("slow motion", on_change=lambda e: self._timer_on(e.value))
                 self._seconds = ui.slider(min=0.5, max=6, step=0.5, value=2).props("label").style("width: 120px")
                 self._seconds.props('aria-label="seconds a stop"')
+                ui.label().bind_text_from(self._seconds, "value", lambda s: f"{s:g} seconds a stop").classes("hint")
                 self._where = ui.label().style("font-weight: 600").props('role="status"')
             self._what = ui.label()
             self._stop = Live(self._opened)
@@ -171,7 +177,10 @@ class Inside(View):
 
     def _show_formula(self, made: Trace, drawing: Drawing) -> None:
         moment, passed = self._moment()
-        self._formula.show(self._opened_html(made, drawing), moment, passed=passed)
+        html = self._opened_html(made, drawing)
+        drawn = (self._open or "").startswith(("draw|", "wire|"))
+        self._formula.show(html if drawn else None, moment, passed=passed)
+        self._formula_below.show(None if drawn else html, moment, passed=passed)
 
     def _moment(self) -> tuple[str, bool]:
         """Of which step of the run what is open is, and whether the run is past it."""

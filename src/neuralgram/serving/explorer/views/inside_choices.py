@@ -9,6 +9,7 @@ from nicegui import ui
 
 from neuralgram.errors import NeuralgramError
 from neuralgram.serving.explorer.inside import Window, looked, places
+from neuralgram.serving.explorer.reading import own_words
 from neuralgram.serving.explorer.session import FIVE, TRAINING
 from neuralgram.serving.explorer.shell import Shell
 from neuralgram.serving.explorer.widgets import offer
@@ -31,7 +32,7 @@ class Choices:
         self._wanted = (looks.get("window", ""), looks.get("target", ""))
         self.name = FIVE
         self.measure = "flow"
-        self._shape: tuple[str, int, int] = ("", -1, -1)
+        self._shape: tuple[object, ...] = ()
         self._filling = True
         self._build()
         self._restore(looks.get("step_size", ""), looks.get("wires", "flow"))
@@ -137,7 +138,7 @@ class Choices:
             return
         self.window.ids = [int(i) for i in ids]
         self._wanted = (".".join(map(str, self.window.ids)), str(self.window.target))
-        self._shape = ("", -1, -1)
+        self._shape = ()
         self._remember()
 
     def _remember(self) -> None:
@@ -149,13 +150,13 @@ class Choices:
 
     def fit(self, model: TextModel) -> None:
         """Menus of this network's words for its window's width, and the window it starts with."""
-        shape = (self.name, model.model.vocab_size, model.model.context)
+        V, c = model.model.vocab_size, model.model.context
+        shape = (self.name, c, model.tokenizer.hash, model.boundary)
         if shape == self._shape:
             return
         self._shape = shape
         self._first_window(model)
         self.window.fit(model)
-        V, c = shape[1:]
         kept = {*range(min(V, _OPTIONS)), *self.window.ids, self.window.target or 0}
         options = {i: visible(model.symbol(i)) for i in sorted(kept)}
         self._filling = True
@@ -176,6 +177,8 @@ class Choices:
             self.window.ids, self.window.target = contexts[0].tolist(), int(targets[0])
         elif self.name == FIVE:
             self.window.ids, self.window.target = [0, 1], 3  # the cat → sat
+        else:
+            *self.window.ids, self.window.target = own_words(model, model.model.context + 1)
         if self._pending or not any(self._wanted):
             return
         try:

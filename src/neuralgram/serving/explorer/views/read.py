@@ -11,7 +11,7 @@ from neuralgram.errors import NeuralgramError
 from neuralgram.sampling import Sampling
 from neuralgram.serving.explorer import charts
 from neuralgram.serving.explorer.markup import Numbers, Shown, two_bars, word
-from neuralgram.serving.explorer.reading import LONGEST, Candidate, Reading, candidates, read
+from neuralgram.serving.explorer.reading import LONGEST, Candidate, Reading, candidates, own_words, read
 from neuralgram.serving.explorer.session import TRAINING
 from neuralgram.serving.explorer.shell import Shell, View
 from neuralgram.serving.explorer.vectors import by_character
@@ -34,7 +34,7 @@ class ReadWrite(View):
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
         self._name = TRAINING
-        self._sample = ""
+        self._of: tuple[str, ...] = ()  # the model, and of the run its text, whose first words were put there
         self._reading: Reading | None = None
         self._cut: int | None = None
         self._drawn = 0
@@ -175,24 +175,25 @@ class ReadWrite(View):
     def _first_text(self, model: TextModel) -> None:
         """The first words of a text's own held-out part, where nothing was typed."""
         session = self.shell.session
-        sample = f"{self._name} {session.settings.sample} {session.settings.tokens}"
-        if sample == self._sample or session.ready is None:
+        if session.ready is None:
             return
-        self._sample = sample
+        of = (self._name, *((session.ready.text, model.tokenizer.hash) if self._name == TRAINING else ()))
+        if of == self._of:
+            return
+        self._of = of
         if self._name == TRAINING:
             ids = session.ready.valid.ids[: 24 if session.settings.tokens != "chars" else 90]
             kept = [int(i) for i in ids if int(i) != model.boundary_id]
             self._text.value = "".join(model.decode_after("", kept))[:LONGEST]
         elif not _reads(model, self._text.value or ""):
-            start = model.tokenizer.decode([0] * model.model.context) if model.boundary_id is None else ""
-            self._text.value = start + "".join(model.generate(start, 20, unknown=False))
+            self._text.value = "".join(model.decode_after("", own_words(model, 20)))[:LONGEST]
 
     def _show_reading(self, reading: Reading, model: TextModel, text: str) -> None:
         if list(self._by.options) != list(reading.names):
             value = self._by.value if self._by.value in reading.names else reading.names[0]
             self._by.set_options(list(reading.names), value=value)
         column = reading.names.index(self._by.value) if self._by.value in reading.names else 0
-        largest = math.log(model.model.vocab_size) * 1.5
+        largest = 1.5 * math.log(max(2, model.model.vocab_size))
         start = reading.tokens[0].start if reading.tokens else len(text)
         numbers = Numbers()
         parts = [f'<span class="hint">{escape(text[:start])}</span>']
@@ -214,12 +215,14 @@ class ReadWrite(View):
             if reading.scored
             else "Nothing to score yet: type a few more tokens than the window holds."
         )
-        self._show_chart(reading)
+        self._show_chart(reading, model.boundary_id)
         self._show_table(reading)
 
-    def _show_chart(self, reading: Reading) -> None:
-        """A curve a model, over the last tokens that have a surprisal."""
-        tokens = [token for token in reading.tokens if None not in token.losses][-_TABLE:]
+    def _show_chart(self, reading: Reading, end: int | None) -> None:
+        """A curve a model, over the last tokens that have a surprisal; not the ends, one of which would flatten it."""
+        scored = [token for token in reading.tokens if None not in token.losses]
+        ends = [token for token in scored if token.id == end]
+        tokens = [token for token in scored if token.id != end][-_TABLE:]
         series = []
         for i, name in enumerate(reading.names):
             points = [(at, token.losses[i] or 0.0) for at, token in enumerate(tokens)]
@@ -234,6 +237,9 @@ class ReadWrite(View):
         caption = (
             f"The greatest surprise of each, in nats: {', '.join(said)}." if said else "No token has a surprisal yet."
         )
+        if ends:
+            costs = ", ".join(f"{loss:.2f}" for loss in ends[-1].losses)
+            caption += f" Not drawn: the end of a text, a line or a document, last {costs}."
         self._chart.show(series, caption, xAxis={"data": [visible(token.symbol) for token in tokens]})
 
     def _show_table(self, reading: Reading) -> None:

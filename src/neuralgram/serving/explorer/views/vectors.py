@@ -57,7 +57,7 @@ class Vectors(View):
         self._name = TRAINING
         self._chosen: int | None = None
         self._found: list[int] = []
-        self._of: tuple[str, int] = ("", -1)
+        self._of = ("", "")
         heading("The vectors the network learns")
         say(
             "Every token has one row of C, used wherever it stands. On the map lies the plane in which they differ "
@@ -141,7 +141,7 @@ class Vectors(View):
             self._chart.show([], f"No map: {LOST}.")
             self._near.show("")
             return
-        key = (self.shell.session.settings.sample + self._name, len(C))
+        key = (self._name, model.tokenizer.hash)
         if key != self._of:
             self._of, self._chosen, self._found = key, None, []
             self._map.reset()
