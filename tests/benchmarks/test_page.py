@@ -54,8 +54,8 @@ def test_values_as_people_read_them(value, unit, text):
 
 
 def test_a_figure_outside_the_rows_is_refused():
-    with pytest.raises(ValueError, match="expected a row 1 … 7"):
-        Figure(8, "step", 1.0)
+    with pytest.raises(ValueError, match="expected a row 1 … 8"):
+        Figure(9, "step", 1.0)
     with pytest.raises(ValueError, match="direction"):
         Figure(1, "step", 1.0, direction=">")
 
