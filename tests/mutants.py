@@ -86,8 +86,8 @@ OTHERS = [
         (
             Edit(
                 "neural/nplm.py",
-                "a_BH = _drop(ACTIVATIONS[s.activation](pre_BH), s.dropout, rng)",
-                "a_BH = _drop(ACTIVATIONS[s.activation](pre_BH), s.dropout, rng if self.training else None)",
+                "a_BH = _drop(self.activation(pre_BH), s.dropout, rng)",
+                "a_BH = _drop(self.activation(pre_BH), s.dropout, rng if self.training else None)",
             ),
         ),
         "tests/neural/test_dropout.py::test_dropout_is_drawn_by_the_loss_alone_whatever_the_mode[dropout]",
