@@ -51,6 +51,36 @@ def test_help_answers_at_once_and_loads_nothing_heavy():
     assert after.ru_utime - before.ru_utime < 2  # 0.1 s of a quiet core, however busy the machine is
 
 
+def test_the_help_of_training_loads_no_pytorch_and_that_of_head_options_says_what_there_is(run):
+    code = "import sys, neuralgram.cli as c\ntry: c.main(['train', 'nplm', '--help'])\nexcept SystemExit: pass\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code + "print('torch' in sys.modules)"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip().endswith("False")
+    code, out, _ = run("train", "nplm", "--head-option", "help")  # neither a text nor --out is asked for
+    assert code == 0
+    assert "tree: takes none" in out
+    assert "sampled\n  samples: whole number of at least 1. k, noise words a batch. [256]" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--betas", "0.9"], "betas [0.9]: expected 2 numbers"),
+        (["--betas", "0.9,x"], "'0.9,x': expected 2 numbers of at least 0 and at most 1, such as 0.9,0.99"),
+        (["--betas", "0.9,1.5"], "betas 1.5: expected a number of at least 0 and at most 1"),
+        (["--epsilon", "-1"], "epsilon -1.0: expected a number of at least 0"),
+        (["--warmup", "2"], "warmup 2.0: expected a number of at least 0 and at most 1"),
+        (["--boundary-rate", "-0.1"], "boundary_rate -0.1: expected"),
+        (["--activation", "swish"], "activation 'swish': expected one of tanh, relu, sigmoid, identity"),
+    ],
+)
+def test_what_was_missing_among_the_options_is_there_and_checked(run, text, tmp_path, arguments, message):
+    code, _, err = run("train", "nplm", text, "--out", tmp_path / "m", *arguments)
+    assert code == 2
+    assert message in err
+
+
 def test_the_package_is_the_command():
     done = subprocess.run([sys.executable, "-m", "neuralgram", "predict"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")

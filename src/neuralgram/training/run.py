@@ -133,7 +133,7 @@ class Run:
                 steps_per_epoch=trainer.batches.per_epoch,
                 eval_every=record.eval_every,
                 batch_size=trainer.config.batch_size,
-                parameters=sum(p.numel() for p in trainer.model.parameters()),
+                parameters=trainer.model.size().numbers,
                 log_v=self.log_v,
                 threads=torch.get_num_threads(),
                 precision=trainer.model.out.precision,

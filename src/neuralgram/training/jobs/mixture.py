@@ -13,8 +13,10 @@ from neuralgram.evaluation.evaluate import evaluate
 from neuralgram.evaluation.texts import Reading, text_part
 from neuralgram.lm import LanguageModel
 from neuralgram.mixture import Mixture, Uniform
+from neuralgram.settings import checked, described
 from neuralgram.text.windows import Corpus
 from neuralgram.textmodel import TextModel, load
+from neuralgram.training.config import MixSettings
 from neuralgram.training.jobs.texts import versions
 
 FITTED = ("learned", "binned")
@@ -23,15 +25,16 @@ FITTED = ("learned", "binned")
 def mix_models(given: Mapping[str, Any]) -> dict[str, Any]:
     """Mix the models of the directories `given["models"]` into `given["out"]`; returns what `mix --json` prints.
 
-    weights  `learned` or `binned` (both fitted to the text `valid`), or one number a part
-    uniform  whether 1/V for every token is a further part
-    unseen   whether a further part, the last, shares all its probability among the tokens that the first model's
-             training text never holds: its weight is what they have together
-    part     only this part of `valid`, by the split the first model was trained with
-    train    for `binned`: the training text, whose contexts are counted (with `part`, that of the split)
+    The settings are those of `MixSettings`; `weights` may be numbers too.
+
+    valid  the text that `learned` and `binned` weights are fitted to
+    train  for `binned`: the training text, whose contexts are counted (with `part`, that of the split)
 
     Raises `InputError` for models over different tokenizers or boundaries and for weights that cannot be.
     """
+    for one in described(MixSettings):
+        if one.name != "weights":  # they may be numbers; `numbers` reads them
+            checked(one, given.get(one.name, one.default))
     out = Path(given["out"])
     if out.exists() and (not out.is_dir() or any(out.iterdir())) and not given.get("overwrite"):
         raise InputError(f"--out {out}: exists already; --overwrite replaces it")

@@ -86,7 +86,7 @@ class Trained:
         return {
             "path": str(self.out),
             "learning_curve": str(self.out / CURVE),
-            "parameters": sum(p.numel() for p in self.model.model.parameters()),  # type: ignore[attr-defined]
+            "parameters": self.model.model.size().numbers,
             "vocab_size": self.model.model.vocab_size,
             "log_v": math.log(self.model.model.vocab_size),
             **self.result._asdict(),
