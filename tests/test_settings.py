@@ -17,7 +17,7 @@ from neuralgram.settings import check, described, setting, shown
 from neuralgram.training.config import MixSettings, NgramSettings, TextSettings, TrainConfig
 
 # What a job is given besides settings: what it reads and writes, and how it answers.
-JOB = {"texts", "out", "overwrite", "valid", "test", "resume", "device", "as_json", "models", "train"}
+JOB = {"texts", "out", "overwrite", "valid", "test", "resume", "device", "as_json", "models", "train", "count"}
 
 
 def of(*owners: type) -> set[str]:

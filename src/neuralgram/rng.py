@@ -73,9 +73,9 @@ class PCG32:
         return self.uint32s(count) / 4294967296.0
 
 
-def require(rng: object) -> PCG32:
-    """`rng` where it draws numbers as `PCG32` does, or an `InputError`."""
-    if isinstance(rng, type) or not all(callable(getattr(rng, method, None)) for method in ("next_uint32", "uniforms")):
+def require(rng: object, method: str = "next_uint32") -> PCG32:
+    """`rng` where it draws numbers as `PCG32` does, by the `method` that is called, or an `InputError`."""
+    if isinstance(rng, type) or not callable(getattr(rng, method, None)):
         raise InputError(f"rng {rng!r}: expected a generator of random numbers, such as PCG32(0)")
     return rng  # type: ignore[return-value]  # or what does the same
 

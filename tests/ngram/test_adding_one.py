@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import neuralgram as ng
+import neuralgram.cli.train  # its options are made before the toy is there, so that no other test meets it
 from neuralgram import ngram
 from neuralgram.cli import main
 from neuralgram.errors import InputError

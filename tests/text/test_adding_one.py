@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import neuralgram as ng
+import neuralgram.cli.train  # its options are made before the toy is there, so that no other test meets it
 from neuralgram.cli import main
 from neuralgram.cli.options import family_options
 from neuralgram.errors import InputError

@@ -83,7 +83,7 @@ def test_what_is_asked_for_stands(given: dict[str, Any]) -> None:
             assert settings[name] == value
             assert made.reasons[name] == "as asked"
     assert sum(settings[name] is not None for name in ("steps", "epochs", "max_time")) == 1
-    NPLM(65, **made.model)
+    NPLM.of({"vocab": 65, **made.model})
 
 
 def test_a_wrong_wish_is_refused() -> None:

@@ -103,7 +103,7 @@ class NPLM(nn.Module, LanguageModel):
         )
         self.vocab_size, self.context = self.settings.vocab, self.settings.context
         self.activation = ACTIVATIONS[activation]
-        self._build(PCG32(0) if rng is None else require(rng), head_counts)
+        self._build(PCG32(0) if rng is None else require(rng, "uint32s"), head_counts)
         self.register_load_state_dict_pre_hook(_nested_lists_to_tensors)  # type: ignore[no-untyped-call]
 
     @classmethod
