@@ -20,6 +20,7 @@ import gzip
 import hashlib
 import io
 import json
+import re
 import math
 import os
 import shutil
@@ -612,11 +613,10 @@ def options() -> dict[str, Any]:
     ):
         out = call(*words, "--help")[1]
         found = [
-            w.strip(",[]")
+            w
             for line in out.splitlines()
             if line.startswith("  -")
-            for w in line.split("  ")[1].replace("/", " ").split()
-            if w.startswith("-") and w != "-h"  # click keeps how it was first asked for
+            for w in re.findall(r"(?<!\S)--[a-z][\w-]*", line.split("  ")[1].replace("/", " "))
         ]
         made[" ".join(words)] = dict.fromkeys(found, True)
     return made
