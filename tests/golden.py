@@ -20,9 +20,9 @@ import gzip
 import hashlib
 import io
 import json
-import re
 import math
 import os
+import re
 import shutil
 import sys
 import tempfile
